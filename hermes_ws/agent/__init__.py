@@ -1,0 +1,1 @@
+"""How one turn runs: models, tools, approvals. Knows nothing of connections."""

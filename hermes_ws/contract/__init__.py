@@ -1,0 +1,1 @@
+"""What may be said: one declaration per method, event and question; all else is derived from them. No I/O."""

@@ -1,0 +1,1 @@
+"""Which profiles are open, and what lives in them."""

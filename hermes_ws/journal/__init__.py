@@ -1,0 +1,1 @@
+"""What happened: one SQLite file per home, committed first and delivered second."""

@@ -1,0 +1,1 @@
+"""What a request does: one file per topic, one short handler per declared method."""

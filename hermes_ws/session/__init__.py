@@ -1,0 +1,1 @@
+"""Which conversation, in which state: sessions, threads, executions, admissions, questions."""

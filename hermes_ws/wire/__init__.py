@@ -1,0 +1,1 @@
+"""How it travels: frames, envelopes, negotiation and cursors, as pure functions of bytes. No I/O."""
