@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 
 class HermesError(Exception):
-    """An answer that was foreseen. Subclasses fix `code`, `type` and usually `hint`; `data` carries what a program needs."""
+    """An answer that was foreseen. Subclasses fix `code`, `type` and usually `hint`; `data` is what a program needs."""
 
     code: ClassVar[int] = -32603
     type: ClassVar[str] = "internal"
@@ -258,7 +258,7 @@ class ProfileMismatch(HermesError):
 
 @final
 class ProfileUnusable(HermesError):
-    """The home exists but cannot be opened as it is: configuration, permissions, owner. The message says what to mend."""
+    """The home cannot be opened as it is: configuration, permissions, owner. The message says what to mend."""
 
     code = 4064
     type = "profile_unusable"

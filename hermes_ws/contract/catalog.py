@@ -1,0 +1,55 @@
+"""All that may be said, in one read-only table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any, cast
+
+from hermes_ws.contract.methods import (
+    config,
+    connection,
+    profiles,
+    prompts,
+    questions,
+    runtime,
+    sessions,
+    threads,
+)
+from hermes_ws.contract.model import Params, Result
+from hermes_ws.contract.registry import Method
+
+PROTOCOL_MAJOR = 1
+PROTOCOL_MINOR = 0
+
+AnyMethod = Method[Params, Result]
+
+_TOPICS: tuple[ModuleType, ...] = (
+    connection,
+    runtime,
+    profiles,
+    config,
+    sessions,
+    threads,
+    prompts,
+    questions,
+)
+
+
+def _declared() -> Iterator[AnyMethod]:
+    for topic in _TOPICS:
+        for value in vars(topic).values():
+            if isinstance(value, Method):
+                yield cast("AnyMethod", cast("Method[Any, Any]", value))
+
+
+def _collect() -> Mapping[str, AnyMethod]:
+    methods: dict[str, AnyMethod] = {}
+    for each in _declared():
+        if each.name in methods:
+            raise ImportError(f"{each.name} is declared twice; a method has one declaration")
+        methods[each.name] = each
+    return MappingProxyType(dict(sorted(methods.items())))
+
+
+METHODS: Mapping[str, AnyMethod] = _collect()

@@ -1,0 +1,68 @@
+"""What a message is made of: text, reasoning, a tool call, a tool's result. The same blocks on the wire and on disk."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from hermes_ws.contract.model import Result
+
+
+class TextBlock(Result):
+    """Words of the user or the model."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ReasoningBlock(Result):
+    """What the model thought aloud, where its provider shows it."""
+
+    type: Literal["reasoning"] = "reasoning"
+    text: str
+
+
+class ToolCallBlock(Result):
+    """A call that the model asked for. `arguments` is what it sent, parsed."""
+
+    type: Literal["tool_call"] = "tool_call"
+    call_id: str
+    name: str
+    arguments: dict[str, JsonValue]
+
+
+class ToolResultBlock(Result):
+    """What a tool answered, as the model sees it."""
+
+    type: Literal["tool_result"] = "tool_result"
+    call_id: str
+    name: str
+    output: str
+    is_error: bool = False
+
+
+Block = Annotated[TextBlock | ReasoningBlock | ToolCallBlock | ToolResultBlock, Field(discriminator="type")]
+
+Role = Literal["user", "assistant", "tool"]
+
+
+class Message(Result):
+    """One message of a thread. `text` is its text blocks joined, for those who show nothing else."""
+
+    message_id: str
+    role: Role
+    text: str
+    content: list[Block] = []
+
+
+class Usage(Result):
+    """What a step or an execution consumed. Tokens are counts; `cost_usd` is null where the price is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    model: str = ""
+    duration_ms: int = 0
+    time_to_first_token_ms: int | None = None

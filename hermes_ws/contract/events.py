@@ -1,0 +1,273 @@
+"""Every event that a client may receive, and the envelope that it comes in.
+
+Committed events are numbered and durable before anyone sees them. Live ones (`live=True`) have neither `cursor` nor
+`seq`; what they carry comes again, whole, in the committed event that ends their message or call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import JsonValue
+
+from hermes_ws.contract.content import Block, Role, Usage
+from hermes_ws.contract.model import Result
+from hermes_ws.contract.registry import Event, event
+
+Outcome = Literal["completed", "failed", "interrupted", "cancelled", "rejected"]
+
+
+class Envelope(Result):
+    """`params` of every `event` notification. Null fields are left out on the wire."""
+
+    type: str
+    profile: str | None = None
+    session_id: str | None = None
+    thread_id: str | None = None
+    cursor: str | None = None
+    seq: int | None = None
+    execution_generation: int | None = None
+    admission_id: str | None = None
+    ts: float
+    payload: dict[str, JsonValue]
+
+
+class Protocol(Result):
+    """A version of the protocol. Another major does not speak with this one."""
+
+    major: int
+    minor: int
+
+
+class ServerInfo(Result):
+    """Who answers."""
+
+    name: str
+    version: str
+
+
+class Limits(Result):
+    """What a client must know beforehand to stay within bounds."""
+
+    frame_bytes: int
+    in_flight: int
+    waiting: int
+    waiting_bytes: int
+
+
+class Ready(Result):
+    """The first frame of every connection."""
+
+    protocol: Protocol
+    server: ServerInfo
+    instance_id: str
+    profiles: list[str]
+    capabilities: list[str]
+    limits: Limits
+    contract_digest: str
+    skin: dict[str, JsonValue]
+    heartbeat: bool
+
+
+class DrainingNotice(Result):
+    """The server goes down at `deadline` (seconds since 1970); what is accepted is kept."""
+
+    deadline: float
+
+
+class ProfilesChanged(Result):
+    """The list of served profiles changed; ask again."""
+
+
+class SessionsChanged(Result):
+    """The list of the profile's sessions changed; ask again."""
+
+    session_id: str | None = None
+
+
+class SessionInfo(Result):
+    """Title, revision or options of the session changed."""
+
+    revision: int
+    info: dict[str, JsonValue]
+
+
+class ExecutionQueued(Result):
+    """An input was admitted and waits for its turn."""
+
+    admission_id: str
+    input_id: str
+    text: str
+
+
+class ExecutionStarted(Result):
+    """The input at the head of the queue was claimed."""
+
+    admission_id: str
+    execution_generation: int
+
+
+class ExecutionError(Result):
+    """Why an execution failed: the stable type, a sentence, and what to do."""
+
+    type: str
+    message: str
+    hint: str = ""
+
+
+class ExecutionFinished(Result):
+    """The one end of an execution."""
+
+    outcome: Outcome
+    error: ExecutionError | None = None
+    usage: Usage
+
+
+class ExecutionLost(Result):
+    """The server ended while this execution ran; what it did last is not known. Nothing is repeated on a guess."""
+
+    admission_id: str
+    execution_generation: int
+
+
+class MessageStart(Result):
+    """A message begins; its pieces follow as live events."""
+
+    message_id: str
+    role: Role
+
+
+class TextDelta(Result):
+    """The text after what this subscriber already has. `offset` counts code points; append, and use it as a check."""
+
+    message_id: str
+    offset: int
+    text: str
+
+
+class MessageComplete(Result):
+    """A whole message. `partial` when it was cut off by an interrupt or a failure."""
+
+    message_id: str
+    role: Role
+    text: str
+    content: list[Block] = []
+    partial: bool = False
+
+
+class ReasoningComplete(Result):
+    """What the model thought before the message."""
+
+    message_id: str
+    text: str
+
+
+class ToolStart(Result):
+    """A tool call begins, after it was allowed."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, JsonValue]
+
+
+class ToolProgress(Result):
+    """Output of a running tool, after what this subscriber already has."""
+
+    call_id: str
+    offset: int
+    text: str
+
+
+class ToolComplete(Result):
+    """What a tool gave."""
+
+    call_id: str
+    name: str
+    output: str
+    is_error: bool
+    duration_ms: int
+    truncated: bool = False
+    blob: str | None = None
+
+
+class RequestOpened(Result):
+    """A question waits for an answer."""
+
+    id: str
+    kind: str
+    execution_generation: int
+    params: dict[str, JsonValue]
+    asked_at: float
+    deadline: float | None = None
+
+
+class RequestSettled(Result):
+    """A question got its one outcome."""
+
+    id: str
+    kind: str
+    state: Literal["settled", "expired", "withdrawn", "abandoned"]
+    result: dict[str, JsonValue] | None = None
+
+
+class RequestCancel(Result):
+    """A question that was sent to this connection needs no answer any more."""
+
+    id: str
+    reason: Literal["resolved", "expired", "interrupted", "abandoned"]
+
+
+class UsageUpdate(Result):
+    """What one step of an execution consumed."""
+
+    usage: Usage
+
+
+class Notice(Result):
+    """A sentence for the person, with what caused it."""
+
+    level: Literal["info", "warning", "error"]
+    type: str
+    message: str
+    hint: str = ""
+
+
+class Rebased(Result):
+    """The journal was replaced: drop all that was derived from the old generation."""
+
+    generation: int
+
+
+CATALOG: tuple[Event, ...] = (
+    event("gateway.ready", Ready, doc="The first frame of every connection."),
+    event("gateway.draining", DrainingNotice, doc="The server is shutting down."),
+    event("profiles.changed", ProfilesChanged, doc="The list of served profiles changed."),
+    event("sessions.changed", SessionsChanged, doc="The list of a profile's sessions changed."),
+    event("session.info", SessionInfo, doc="Something about the session itself changed."),
+    event("thread.rebased", Rebased, doc="The journal of the thread was replaced."),
+    event("execution.queued", ExecutionQueued, doc="An input was admitted."),
+    event("execution.started", ExecutionStarted, doc="An input was claimed and runs."),
+    event("execution.finished", ExecutionFinished, doc="An execution ended, in one of five ways."),
+    event("execution.lost", ExecutionLost, doc="An execution was running when the server ended."),
+    event("message.start", MessageStart, doc="A message begins."),
+    event("message.delta", TextDelta, live=True, doc="A piece of a message's text."),
+    event("message.complete", MessageComplete, doc="A whole message."),
+    event("reasoning.delta", TextDelta, live=True, doc="A piece of reasoning."),
+    event("reasoning.complete", ReasoningComplete, doc="The whole reasoning."),
+    event("tool.start", ToolStart, doc="A tool call begins."),
+    event("tool.progress", ToolProgress, live=True, doc="Output of a running tool."),
+    event("tool.complete", ToolComplete, doc="A tool call ended."),
+    event("request.opened", RequestOpened, doc="A question waits for an answer."),
+    event("request.settled", RequestSettled, doc="A question got its outcome."),
+    event(
+        "request.cancel",
+        RequestCancel,
+        doc="A question that this connection was sent needs no answer any more.",
+    ),
+    event("usage.update", UsageUpdate, doc="What one step consumed."),
+    event("notice", Notice, doc="A sentence for the person."),
+)
+
+EVENTS: Mapping[str, Event] = MappingProxyType({each.type: each for each in CATALOG})

@@ -1,0 +1,1 @@
+"""The declarations of the methods, one module per topic."""

@@ -1,0 +1,83 @@
+"""The profiles that are served."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes_ws.contract.errors import ProfileUnusable
+from hermes_ws.contract.model import Empty, Identifier, Params, Result
+from hermes_ws.contract.registry import Order, Right, Scope, method
+
+ProfileState = Literal["closed", "open", "failed"]
+
+
+class ProfileRow(Result):
+    """One served profile. What a closed one would have to be opened for is null."""
+
+    id: str | None
+    name: str
+    state: ProfileState
+    confinement: str | None
+    sessions: int | None
+
+
+class ProfileList(Result):
+    """All profiles that the caller may address; `launch` is the one that `default` means."""
+
+    launch: str
+    profiles: list[ProfileRow]
+
+
+class ProfileParams(Params):
+    """A profile by name or id; absent, it is the connection's."""
+
+    profile: Identifier | None = None
+
+
+class ConfinementReport(Result):
+    """What the kernel enforces for this profile's children, each layer tried at start."""
+
+    level: Literal["kernel", "process"]
+    landlock_abi: int
+    seccomp: bool
+    bubblewrap: bool
+    dropped_capabilities: bool
+    notes: list[str]
+
+
+class ProfileDescription(Result):
+    """A profile as its user knows it. Names of secrets are told, values never."""
+
+    id: str
+    name: str
+    home: str
+    model: str
+    provider: str
+    agents: list[str]
+    toolsets: list[str]
+    secret_names: list[str]
+    terminal: dict[str, str | int | float | bool | list[str] | None]
+    confinement: ConfinementReport
+    problems: list[str]
+
+
+PROFILES_LIST = method(
+    "profiles.list",
+    Empty,
+    ProfileList,
+    scope=Scope.SERVER,
+    right=Right.OBSERVE,
+    order=Order.FREE,
+    doc="The profiles that are served and that the caller may address; opens none of them.",
+)
+
+PROFILES_DESCRIBE = method(
+    "profiles.describe",
+    ProfileParams,
+    ProfileDescription,
+    scope=Scope.PROFILE,
+    right=Right.OBSERVE,
+    order=Order.FREE,
+    errors=(ProfileUnusable,),
+    doc="One profile: its model, tools, names of secrets, and what confines its children.",
+)

@@ -1,0 +1,106 @@
+"""Giving an agent something to do, and asking what became of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hermes_ws.contract.content import TextBlock, Usage
+from hermes_ws.contract.errors import (
+    AdmissionConflict,
+    Draining,
+    NotFound,
+    SessionBusy,
+    SessionUnknown,
+    StorageUnavailable,
+    ThreadUnknown,
+)
+from hermes_ws.contract.events import Outcome
+from hermes_ws.contract.methods.threads import ReceiptStatus, ThreadParams
+from hermes_ws.contract.model import Identifier, Params, Result
+from hermes_ws.contract.registry import Order, Right, Scope, method
+
+PROMPT_CHARACTERS = 500_000
+"""More than any model reads at once, and half of what a frame may carry."""
+
+
+class SubmitParams(ThreadParams):
+    """An input. The same `input_id` with the same content is admitted once, however often it is sent."""
+
+    input_id: Identifier
+    text: str | None = Field(default=None, max_length=PROMPT_CHARACTERS)
+    content: list[TextBlock] | None = None
+    mode: Literal["queue", "reject"] = "queue"
+    finite: bool = False
+    unattended: bool = False
+
+    @model_validator(mode="after")
+    def _coherent(self) -> SubmitParams:
+        if (self.text is None) == (self.content is None):
+            raise ValueError("give either text or content")
+        if not self.plain_text().strip():
+            raise ValueError("the input is blank")
+        if self.unattended and not self.finite:
+            raise ValueError("unattended needs finite")
+        return self
+
+    def plain_text(self) -> str:
+        """The words of the input, whichever way they came."""
+        if self.text is not None:
+            return self.text
+        return "\n".join(block.text for block in self.content or ())
+
+
+class Admitted(Result):
+    """The durable record that the input was accepted; `cursor` is just before its first event."""
+
+    admission_id: str
+    status: ReceiptStatus
+    execution_generation: int | None = None
+    cursor: str
+
+
+class ReceiptParams(Params):
+    """An input by the id that the client or the server gave it."""
+
+    session_id: Identifier
+    profile: Identifier | None = None
+    input_id: Identifier | None = None
+    admission_id: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> ReceiptParams:
+        if (self.input_id is None) == (self.admission_id is None):
+            raise ValueError("name the input by exactly one of input_id or admission_id")
+        return self
+
+
+class Receipt(Admitted):
+    """What became of an input."""
+
+    outcome: Outcome | None = None
+    usage: Usage | None = None
+
+
+PROMPT_SUBMIT = method(
+    "prompt.submit",
+    SubmitParams,
+    Admitted,
+    scope=Scope.THREAD,
+    right=Right.SUBMIT,
+    order=Order.THREAD,
+    errors=(SessionUnknown, ThreadUnknown, AdmissionConflict, SessionBusy, Draining, StorageUnavailable),
+    doc="Admit an input to a thread; durable before the reply.",
+)
+
+PROMPT_RECEIPT = method(
+    "prompt.receipt",
+    ReceiptParams,
+    Receipt,
+    scope=Scope.SESSION,
+    right=Right.OBSERVE,
+    order=Order.FREE,
+    errors=(SessionUnknown, NotFound),
+    doc="What became of an input.",
+)

@@ -1,0 +1,165 @@
+"""Conversations: making, listing, resuming and interrupting them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from hermes_ws.contract.errors import (
+    AdmissionConflict,
+    DirectoryRefused,
+    InvalidParams,
+    NotFound,
+    SessionUnknown,
+    StorageUnavailable,
+    ThreadUnknown,
+)
+from hermes_ws.contract.methods.threads import Snapshot, ThreadParams
+from hermes_ws.contract.model import CursorText, Identifier, Params, Result, Title
+from hermes_ws.contract.registry import Order, Right, Scope, method
+
+SOURCES: tuple[str, ...] = ("api", "cli", "oneshot", "tui", "dashboard", "desktop")
+"""Where a session may say that it was started from; it filters lists and finds "the latest of this kind"."""
+
+
+class CreateParams(Params):
+    """What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe."""
+
+    profile: Identifier | None = None
+    request_id: Identifier | None = None
+    title: Title | None = None
+    agent: Identifier | None = None
+    cwd: str | None = Field(default=None, min_length=1, max_length=4096)
+    source: str = "api"
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    provider: str | None = Field(default=None, min_length=1, max_length=100)
+    max_turns: int | None = Field(default=None, ge=1, le=10_000)
+    toolsets: list[str] | None = None
+    subscribe: bool = True
+
+    @model_validator(mode="after")
+    def _known_source(self) -> CreateParams:
+        if self.source not in SOURCES:
+            raise ValueError(f"source is one of {', '.join(SOURCES)}")
+        return self
+
+
+class Created(Result):
+    """The new session and the cursor to listen from."""
+
+    session_id: str
+    thread_id: str
+    profile: str
+    revision: int
+    cursor: str
+    info: dict[str, JsonValue]
+
+
+class ListParams(Params):
+    """Which sessions to list; newest first. `profile: "*"` means all that the caller may see."""
+
+    profile: str | None = Field(default=None, max_length=64)
+    limit: int = Field(default=50, ge=1, le=200)
+    before: str | None = Field(default=None, max_length=200)
+    query: str | None = Field(default=None, max_length=200)
+    state: Literal["idle", "running", "waiting", "lost"] | None = None
+
+
+class SessionRow(Result):
+    """One line of the list. Times are seconds since 1970."""
+
+    session_id: str
+    profile: str
+    title: str | None
+    state: Literal["idle", "running", "waiting", "lost"]
+    source: str
+    agent: str
+    cwd: str
+    created_at: float
+    updated_at: float
+    revision: int
+    preview: str
+
+
+class SessionList(Result):
+    """A page of sessions; `next` is what to pass as `before` for the following one."""
+
+    sessions: list[SessionRow]
+    next: str | None = None
+
+
+class ResumeParams(Params):
+    """One of id, title or `latest` (the newest, or the newest of a source)."""
+
+    session_id: Identifier | None = None
+    title: Title | None = None
+    latest: bool | str | None = None
+    profile: Identifier | None = None
+    after: CursorText | None = None
+    messages: bool | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> ResumeParams:
+        named = [self.session_id is not None, self.title is not None, bool(self.latest)]
+        if sum(named) != 1:
+            raise ValueError("name the session by exactly one of session_id, title or latest")
+        return self
+
+
+class InterruptParams(ThreadParams):
+    """The execution that the caller has seen."""
+
+    execution_generation: int = Field(ge=0)
+
+
+class ControlResult(Result):
+    """What became of it. On a mismatch `active` is the generation that runs."""
+
+    outcome: Literal["accepted", "no_active_execution", "generation_mismatch", "not_steerable", "finishing"]
+    active: int | None = None
+
+
+SESSION_CREATE = method(
+    "session.create",
+    CreateParams,
+    Created,
+    scope=Scope.PROFILE,
+    right=Right.SUBMIT,
+    order=Order.PROFILE,
+    errors=(DirectoryRefused, AdmissionConflict, InvalidParams, NotFound, StorageUnavailable),
+    doc="Make a session with one thread, `main`, and listen to it unless told otherwise.",
+)
+
+SESSION_LIST = method(
+    "session.list",
+    ListParams,
+    SessionList,
+    scope=Scope.SERVER,
+    right=Right.OBSERVE,
+    order=Order.FREE,
+    errors=(InvalidParams,),
+    doc="Sessions of a profile, or of all that the caller may see.",
+)
+
+SESSION_RESUME = method(
+    "session.resume",
+    ResumeParams,
+    Snapshot,
+    scope=Scope.PROFILE,
+    right=Right.OBSERVE,
+    order=Order.PROFILE,
+    errors=(SessionUnknown,),
+    doc="Find a session, take its snapshot and listen to its main thread.",
+)
+
+SESSION_INTERRUPT = method(
+    "session.interrupt",
+    InterruptParams,
+    ControlResult,
+    scope=Scope.THREAD,
+    right=Right.CONTROL,
+    order=Order.NOW,
+    errors=(SessionUnknown, ThreadUnknown),
+    doc="End the execution that the caller has seen, and no other.",
+)

@@ -1,0 +1,115 @@
+"""How a method, an event and a question are declared.
+
+A declaration is a value. Modules under `contract/methods/` make one constant per method; `contract/catalog.py` collects
+them into one read-only table, from which validation, dispatch, documentation and generated types are derived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar, final
+
+from hermes_ws.contract.errors import HermesError
+from hermes_ws.contract.model import Params, Result
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
+
+
+@final
+class Scope(Enum):
+    """What the dispatcher resolves and binds before the handler runs. Each one includes those above it."""
+
+    CONNECTION = "connection"
+    SERVER = "server"
+    PROFILE = "profile"
+    SESSION = "session"
+    THREAD = "thread"
+
+
+@final
+class Right(Enum):
+    """What a principal must hold. `NONE` is for what anybody past the credential check may ask."""
+
+    NONE = "none"
+    OBSERVE = "observe"
+    SUBMIT = "submit"
+    ANSWER = "answer"
+    CONTROL = "control"
+    TERMINAL = "terminal"
+    ADMIN = "admin"
+
+
+@final
+class Order(Enum):
+    """Which requests of a connection run one after the other. `NOW` overtakes all others; `FREE` runs side by side."""
+
+    NOW = "now"
+    FREE = "free"
+    CONNECTION = "connection"
+    PROFILE = "profile"
+    SESSION = "session"
+    THREAD = "thread"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Method(Generic[P, R]):
+    """One method: its name, shapes, scope, right, order, and the errors it may answer with besides the general ones."""
+
+    name: str
+    params: type[P]
+    result: type[R]
+    scope: Scope
+    right: Right
+    order: Order
+    errors: tuple[type[HermesError], ...]
+    doc: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event type. Live events carry no cursor and are never needed to be correct, only to be prompt."""
+
+    type: str
+    payload: type[Result]
+    live: bool
+    doc: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One kind of question that the server asks a person through a client."""
+
+    kind: str
+    params: type[Result]
+    result: type[Params]
+    doc: str
+
+
+def method(
+    name: str,
+    params: type[P],
+    result: type[R],
+    *,
+    scope: Scope,
+    right: Right,
+    order: Order,
+    doc: str,
+    errors: tuple[type[HermesError], ...] = (),
+) -> Method[P, R]:
+    """Declare a method. The catalog refuses two of one name."""
+    return Method(name, params, result, scope, right, order, errors, doc)
+
+
+def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> Event:
+    """Declare an event type."""
+    return Event(type, payload, live, doc)
+
+
+def question(kind: str, params: type[Result], result: type[Params], *, doc: str) -> Question:
+    """Declare a kind of question."""
+    return Question(kind, params, result, doc)
