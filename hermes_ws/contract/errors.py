@@ -85,6 +85,14 @@ class ParamsNotObject(HermesError):
 
 
 @final
+class RequestCancelled(HermesError):
+    """The caller took the request back with `$/cancel` before it had happened."""
+
+    code = -32800
+    type = "request_cancelled"
+
+
+@final
 class Internal(HermesError):
     """A bug of ours. The incident id finds the stack in the log; nothing else leaves the server."""
 

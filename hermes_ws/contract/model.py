@@ -21,9 +21,13 @@ Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class Params(BaseModel):
-    """What a request carries. Frozen; unknown keys are errors."""
+    """What a request carries. Frozen; unknown keys are errors, and so is a number that came as text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def located_by(self) -> str | None:
+        """The id that tells which home the request is about, if it carries one; ids begin with their home's origin."""
+        return None
 
 
 class Result(BaseModel):

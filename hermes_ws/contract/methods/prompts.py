@@ -69,6 +69,9 @@ class ReceiptParams(Params):
     input_id: Identifier | None = None
     admission_id: Identifier | None = None
 
+    def located_by(self) -> str:
+        return self.session_id
+
     @model_validator(mode="after")
     def _exactly_one(self) -> ReceiptParams:
         if (self.input_id is None) == (self.admission_id is None):

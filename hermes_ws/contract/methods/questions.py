@@ -19,6 +19,9 @@ class AnswerParams(Params):
     execution_generation: int | None = Field(default=None, ge=0)
     profile: Identifier | None = None
 
+    def located_by(self) -> str:
+        return self.id
+
 
 class Answered(Result):
     """Whether this answer settled the question; if not, what had, with the result that counts."""

@@ -99,6 +99,9 @@ class ResumeParams(Params):
     after: CursorText | None = None
     messages: bool | None = None
 
+    def located_by(self) -> str | None:
+        return self.session_id
+
     @model_validator(mode="after")
     def _exactly_one(self) -> ResumeParams:
         named = [self.session_id is not None, self.title is not None, bool(self.latest)]

@@ -74,6 +74,9 @@ class ThreadParams(Params):
     profile: Identifier | None = None
     thread_id: Identifier = "main"
 
+    def located_by(self) -> str:
+        return self.session_id
+
 
 class SubscribeParams(ThreadParams):
     """Where to listen from. Without `after` events follow from now on; `messages` asks for the recent history."""

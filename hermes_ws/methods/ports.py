@@ -1,0 +1,110 @@
+"""What a handler may ask of the connection and the server that it is called on; given by the room above."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from hermes_ws.contract.events import ServerInfo
+from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult
+from hermes_ws.contract.registry import Right
+from hermes_ws.hosting.host import Host
+from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.journal.tail import LiveMarks
+from hermes_ws.scope.identity import ProfileName
+from hermes_ws.session.session import Session
+from hermes_ws.session.thread import Thread
+from hermes_ws.wire.cursor import Cursor
+
+
+class Principal(Protocol):
+    """Who asks. `profiles` is None for one that may address all."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def profiles(self) -> frozenset[str] | None: ...
+    @property
+    def rights(self) -> frozenset[Right]: ...
+
+
+class Attachment(Protocol):
+    """The connection, as a handler may use it."""
+
+    @property
+    def id(self) -> str: ...
+
+    def negotiate(self, params: CapabilitiesParams) -> CapabilitiesResult:
+        """Put the capabilities into force, once. Raises `AlreadyNegotiated`, `ProtocolUnsupported`."""
+        ...
+
+    def listen(self, thread: Thread, start: Cursor, marks: LiveMarks) -> None:
+        """Subscribe to a thread from a cursor on. An earlier subscription to it is replaced."""
+        ...
+
+    def stop_listening(self, thread: Thread) -> bool:
+        """End the subscription; false when there was none."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What stays the same as long as the server runs. Times are seconds since 1970."""
+
+    info: ServerInfo
+    instance_id: str
+    boot_id: str
+    pid: int
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionCall:
+    """A call that needs no profile."""
+
+    attachment: Attachment
+    principal: Principal
+    after_reply: Callable[[Callable[[], None]], None]
+    """Run something when the reply stands in the connection's output, before anything that follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCall(ConnectionCall):
+    """A call on the server as a whole."""
+
+    host: Host
+    facts: ServerFacts
+    confined_to: ProfileName | None
+    """The one profile of a connection that is bound to it by its path."""
+    open: Callable[[str | None], Awaitable[ProfileRuntime]]
+    """Open a profile by name or id, None for the connection's own. Raises `ProfileUnknown` for what does not exist and,
+    in the same words, for what this caller may not address."""
+
+    def may_address(self, name: ProfileName) -> bool:
+        """Whether this caller sees the profile at all."""
+        if self.confined_to is not None and name != self.confined_to:
+            return False
+        return self.principal.profiles is None or name.text in self.principal.profiles
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCall(ServerCall):
+    """A call on one profile, which is open and bound."""
+
+    runtime: ProfileRuntime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCall(ProfileCall):
+    """A call on one session of the bound profile."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCall(SessionCall):
+    """A call on one thread of the session."""
+
+    thread: Thread

@@ -1,0 +1,84 @@
+"""Conversations: making, listing, resuming and interrupting them."""
+
+from __future__ import annotations
+
+from hermes_ws.contract.errors import HermesError, InvalidParams
+from hermes_ws.contract.methods.sessions import (
+    SESSION_CREATE,
+    SESSION_INTERRUPT,
+    SESSION_LIST,
+    SESSION_RESUME,
+    ControlResult,
+    Created,
+    CreateParams,
+    InterruptParams,
+    ListParams,
+    ResumeParams,
+    SessionList,
+    SessionRow,
+)
+from hermes_ws.contract.methods.threads import Snapshot
+from hermes_ws.methods.handler import handles
+from hermes_ws.methods.ports import ProfileCall, ServerCall, ThreadCall
+from hermes_ws.methods.threads import attach
+from hermes_ws.scope.current import Bound, bind
+from hermes_ws.scope.identity import ProfileName
+
+MAIN = "main"
+"""The thread that every session has."""
+
+
+@handles(SESSION_CREATE)
+async def create(call: ProfileCall, params: CreateParams) -> Created:
+    """Make the session; a repeated `request_id` answers with the one that it made."""
+    session, created = await call.runtime.sessions.create(params, call.principal.name)
+    if params.subscribe:
+        thread = await session.thread(MAIN)
+        _, start, marks = await thread.subscription_start(None, messages=False)
+        call.after_reply(lambda: call.attachment.listen(thread, start, marks))
+        created = created.model_copy(update={"cursor": str(start)})
+    return created
+
+
+@handles(SESSION_LIST)
+async def list_sessions(call: ServerCall, params: ListParams) -> SessionList:
+    """One profile's sessions, or those of all that the caller may see, newest first. A profile that cannot be opened
+    is passed over in the list of all; named alone, it answers with what is wrong.
+    """
+    if params.profile != "*":
+        runtime = await call.open(params.profile)
+        with bind(Bound(runtime.scope, call.attachment.id, None, None)):
+            return await runtime.sessions.list(params)
+    if params.before is not None:
+        raise InvalidParams("before pages one profile at a time; name the profile.", path="before")
+    rows: list[SessionRow] = []
+    for row in call.host.listing():
+        name = ProfileName.parse(row.name)
+        if not call.may_address(name):
+            continue
+        try:
+            runtime = await call.open(row.name)
+            with bind(Bound(runtime.scope, call.attachment.id, None, None)):
+                rows += (await runtime.sessions.list(params)).sessions
+        except HermesError:
+            continue
+    rows.sort(key=lambda each: each.updated_at, reverse=True)
+    return SessionList(sessions=rows[: params.limit])
+
+
+@handles(SESSION_RESUME)
+async def resume(call: ProfileCall, params: ResumeParams) -> Snapshot:
+    """Find the session by id, title or age, and listen to its main thread."""
+    sessions = call.runtime.sessions
+    if params.session_id is not None:
+        session = await sessions.get(params.session_id)
+    else:
+        session = await sessions.find(title=params.title, latest=params.latest)
+    thread = await session.thread(MAIN)
+    return await attach(call, thread, params.after, params.messages)
+
+
+@handles(SESSION_INTERRUPT)
+async def interrupt(call: ThreadCall, params: InterruptParams) -> ControlResult:
+    """End the execution that the caller has seen."""
+    return call.thread.interrupt(params.execution_generation)

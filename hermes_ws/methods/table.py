@@ -1,0 +1,42 @@
+"""All handlers in one read-only table, complete at import or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
+
+from hermes_ws.contract.catalog import METHODS
+from hermes_ws.methods import config, connection, profiles, prompts, questions, runtime, sessions, threads
+from hermes_ws.methods.handler import Handler
+
+_TOPICS: tuple[ModuleType, ...] = (
+    connection,
+    runtime,
+    profiles,
+    config,
+    sessions,
+    threads,
+    prompts,
+    questions,
+)
+
+
+def collect(topics: tuple[ModuleType, ...]) -> Mapping[str, Handler]:
+    """The handlers of these modules by method name. Raises `ImportError` for a declaration without a handler, a handler
+    without a declaration, or two handlers of one method.
+    """
+    handlers: dict[str, Handler] = {}
+    for topic in topics:
+        for value in vars(topic).values():
+            if not isinstance(value, Handler):
+                continue
+            if handlers.setdefault(value.method.name, value) is not value:
+                raise ImportError(f"{value.method.name} has two handlers")
+    missing = METHODS.keys() - handlers.keys()
+    undeclared = handlers.keys() - METHODS.keys()
+    if missing or undeclared:
+        raise ImportError(f"methods without a handler: {sorted(missing)}; undeclared: {sorted(undeclared)}")
+    return MappingProxyType(handlers)
+
+
+HANDLERS: Mapping[str, Handler] = collect(_TOPICS)
