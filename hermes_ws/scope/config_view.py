@@ -1,0 +1,73 @@
+"""What of the settings may be shown: everything but secrets, and references to secrets as they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import cast
+
+from pydantic import BaseModel, JsonValue
+
+from hermes_ws.contract.errors import NotFound
+from hermes_ws.scope.config import ProfileConfig
+from hermes_ws.scope.plain import plainly_no_secret
+from hermes_ws.scope.sections import SECRET
+
+MASK = "«secret»"
+"""Stands for a key that was written into config.yaml instead of .env."""
+
+
+def public_view(config: ProfileConfig, key: str = "") -> JsonValue:
+    """The settings under a key such as `terminal.network`, or all of them for an empty key.
+
+    References are not expanded. Raises NotFound for a key that does not exist.
+    """
+    view: JsonValue = _masked(config)
+    seen: list[str] = []
+    for part in key.split(".") if key else ():
+        seen.append(part)
+        if not isinstance(view, dict) or part not in view:
+            known = list(view) if isinstance(view, dict) else []
+            close = get_close_matches(part, known, n=1)
+            raise NotFound(
+                f"There is no setting {'.'.join(seen)}.", hint=f"Did you mean {close[0]}?" if close else "", key=key
+            )
+        view = view[part]
+    return view
+
+
+def written_secrets(config: ProfileConfig) -> dict[str, str]:
+    """Keys that stand in config.yaml itself, by the setting that holds them, so that redaction covers them."""
+    found: dict[str, str] = {}
+    for name, provider in config.providers.items():
+        settings = {"api_key": provider.api_key, "base_url": provider.base_url}
+        settings |= {f"headers.{header}": value for header, value in provider.headers.items()}
+        for setting, value in settings.items():
+            if value is not None and _is_secret(value):
+                found[f"providers.{name}.{setting}"] = value
+    return found
+
+
+def _masked(model: BaseModel) -> dict[str, JsonValue]:
+    view = cast("dict[str, JsonValue]", model.model_dump(mode="json"))
+    for name, field in type(model).model_fields.items():
+        value = cast("object", getattr(model, name))
+        extra = cast("object", field.json_schema_extra)
+        if isinstance(value, BaseModel):
+            view[name] = _masked(value)
+        elif extra == SECRET:
+            view[name] = _mask(view[name])
+        elif isinstance(value, Mapping):
+            entries = cast("Mapping[str, BaseModel]", value)
+            view[name] = {entry: _masked(inner) for entry, inner in entries.items()}
+    return view
+
+
+def _mask(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _mask(inner) for name, inner in value.items()}
+    return MASK if isinstance(value, str) and _is_secret(value) else value
+
+
+def _is_secret(value: str) -> bool:
+    return "${" not in value and not plainly_no_secret(value)

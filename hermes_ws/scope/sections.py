@@ -1,0 +1,186 @@
+"""The sections of `config.yaml`, one frozen model each. The description of a field is what the reference prints.
+
+A setting that is marked SECRET may refer to `${NAME}`; it is kept as written, and expanded by whoever uses it, from the
+scope that is bound then. Numbers are seconds and bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, final
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+SECRET: JsonDict = {"secret": True}
+"""Marks a field whose text may refer to secrets; for a mapping, each of its values."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
+"""More than nothing and at most a year: larger numbers are milliseconds by mistake, and overflow timers."""
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Bytes = Annotated[int, Field(ge=1024, le=1 << 50)]
+PathText = Annotated[str, Field(min_length=1, max_length=4096)]
+Origin = Annotated[str, Field(pattern=r"^[a-z][a-z0-9+.-]*://[^/\s]+$")]
+Host = Annotated[str, Field(pattern=r"^[^/\s@]+$")]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class Section(BaseModel):
+    """A section of ours: a key that it does not declare is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
+
+
+@final
+class FallbackConfig(Section):
+    provider: Name
+    name: Name
+
+
+@final
+class ModelConfig(Section):
+    provider: Name = "loopback"
+    """The provider that answers: `loopback` needs no key and no network; others are described under `providers`."""
+    name: Name = "loopback"
+    """The model, as the provider calls it."""
+    fallbacks: tuple[FallbackConfig, ...] = ()
+    """What is tried, in this order, when the provider fails before it has answered anything."""
+    reasoning: Literal["none", "low", "medium", "high"] | None = None
+    """How much the model is asked to think; absent leaves it to the provider."""
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    max_tokens: Count | None = None
+    """Tokens that one answer may have."""
+    connect_s: Seconds = 10
+    """Until a connection to the provider stands."""
+    first_piece_s: Seconds = 120
+    """Until the first piece of an answer: a large model on a small machine takes its time to read."""
+    idle_s: Seconds = 60
+    """Between two pieces of an answer."""
+
+
+@final
+class ProviderConfig(Section):
+    kind: Literal["openai", "loopback"] | None = None
+    """The protocol that is spoken; absent means that the provider's name tells it."""
+    base_url: Name | None = Field(default=None, repr=False, json_schema_extra=SECRET)
+    """Where the provider answers, for example http://127.0.0.1:11434/v1."""
+    api_key: Name | None = Field(default=None, repr=False, json_schema_extra=SECRET)
+    """A reference to the key, for example ${MY_KEY}, with MY_KEY in .env."""
+    headers: Mapping[str, str] = Field(default={}, repr=False, json_schema_extra=SECRET)
+    """Further headers of each request."""
+
+
+@final
+class AgentConfig(Section):
+    default: Name | None = None
+    """The definition under agents/ that a session begins with; absent means the built-in one."""
+    max_turns: Annotated[int, Field(ge=1, le=10_000)] = 40
+    """Steps after which the person is asked whether to go on."""
+    run_budget_seconds: Seconds | None = None
+    """Ends an execution that takes longer."""
+    toolsets: tuple[Name, ...] = ("terminal", "files", "ask")
+    """The toolsets of an agent that does not name its own."""
+
+
+@final
+class TerminalConfig(Section):
+    backend: Literal["local"] = "local"
+    cwd: PathText | None = None
+    """Where sessions begin that name no directory; absent means the home's own home/."""
+    directories: tuple[PathText, ...] | None = None
+    """Below which a session's directory must lie; absent means anywhere that the user may, [] nowhere but in home/."""
+    read: tuple[PathText, ...] = ()
+    """Files and directories that every command may read, besides the session's directory."""
+    write: tuple[PathText, ...] = ()
+    """Files and directories that every command may change, besides the session's directory."""
+    env: tuple[Variable, ...] = ()
+    """The names of secrets that commands find in their environment."""
+    network: Literal["allow", "deny"] = "allow"
+    confine: Literal["auto", "required", "off"] = "auto"
+    """`auto` takes what the machine offers and says so, `required` refuses commands without Landlock."""
+    unix_sockets: Literal["deny", "allow"] = "deny"
+    """`allow` lets commands speak to the session bus, Docker and agents of the user, which are outside of all this."""
+    deadline_s: Seconds = 120
+    """Until a command is ended."""
+    output_bytes: Bytes = 1_048_576
+    """Kept of a command's output: its beginning and its end."""
+    memory_bytes: Bytes | None = None
+    processes: Count | None = 512
+    """At once, of one command and all that it started: enough for a parallel build, and the end of a fork bomb."""
+    open_files: Annotated[int, Field(ge=32, le=1_048_576)] = 4096
+    file_bytes: Bytes | None = None
+    """The size of the largest file that a command may write."""
+    cpu_s: Count | None = None
+    """Processor seconds of one process."""
+
+
+@final
+class RuleConfig(Section):
+    tool: Name
+    """The tool it is about; `*` is every one."""
+    command: Name | None = None
+    """A pattern over the words of a command, for example `git status *`."""
+    path: PathText | None = None
+    """A pattern over the resolved path that a file tool is given."""
+    decision: Literal["allow", "ask", "deny"]
+
+
+@final
+class ApprovalsConfig(Section):
+    mode: Literal["ask", "auto", "deny"] = "ask"
+    """What becomes of a call that no rule names."""
+    rules: tuple[RuleConfig, ...] = ()
+    """Tried in order; the first that fits decides."""
+
+
+@final
+class DisplayConfig(Section):
+    skin: Name = "default"
+
+
+@final
+class ServerConfig(Section):
+    hosts: tuple[Host, ...] = ()
+    """Names under which the server may be addressed, besides those of this machine's loopback."""
+    origins: tuple[Origin, ...] = ()
+    """Web pages of other origins that may connect, for example https://desk.example."""
+
+
+@final
+class LimitsConfig(Section):
+    frame_bytes: Annotated[int, Field(ge=65_536, le=16_777_216)] = 1_048_576
+    """The largest message in and out: what client libraries take without being asked."""
+    in_flight: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Requests of one connection that are worked on at once."""
+    send_deadline_s: Seconds = 30
+    """A connection that takes nothing for so long is closed."""
+    connections: Count = 4096
+    ping_s: Seconds = 20
+    """Between two pings of a connection."""
+
+
+@final
+class ProfilesConfig(Section):
+    idle_s: Seconds = 900
+    """After which a profile without work is closed."""
+    max_open: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Profiles that are open at once; those in use are never closed."""
+
+
+@final
+class SessionsConfig(Section):
+    idle_s: Seconds = 300
+    """After which a session without viewers and work leaves memory; it stays stored."""
+
+
+@final
+class WardenConfig(Section):
+    idle_s: Seconds = 120
+    """After which a warden without work ends."""
+
+
+@final
+class SecretsConfig(Section):
+    plain: tuple[Variable, ...] = ()
+    """Names in .env that are no secrets and stay readable in what is stored and shown."""
