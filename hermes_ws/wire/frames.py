@@ -19,6 +19,9 @@ from pydantic_core import PydanticSerializationError
 NESTING: Final = 200
 """How deep a value may be nested when it is written out. orjson stops at 254; what is deeper than this becomes null."""
 
+RequestId = int | str
+"""What may identify a request."""
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LONGEST_BRIEF: Final = 125
 _LONGEST_MIDDLE: Final = 0xFFFF
@@ -58,8 +61,8 @@ def _plain(value: object, depth: int) -> object:
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int):
         return value
-    if type(value) is orjson.Fragment:
-        return _plain(cast("object", orjson.loads(orjson.dumps(cast("object", value)))), depth)
+    if isinstance(value, orjson.Fragment):
+        return _plain(_decoded(value), depth)
     if isinstance(value, BaseModel):
         return _plain(value.model_dump(mode="python"), depth)
     if depth >= NESTING:
@@ -67,9 +70,13 @@ def _plain(value: object, depth: int) -> object:
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value)
         return {scrub(str(key)): _plain(each, depth + 1) for key, each in items.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, list | tuple):
         return [_plain(each, depth + 1) for each in cast("Sequence[object]", value)]
     raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _decoded(part: object) -> object:
+    return cast("object", orjson.loads(orjson.dumps(part)))
 
 
 def text_frame(payload: bytes) -> bytes:
@@ -86,15 +93,16 @@ def text_frame(payload: bytes) -> bytes:
 class Frame:
     """One message to a client: encoded once, sent to as many connections as want it.
 
-    `json` is the text; `type` is the type of the event it carries, and empty for anything else. `ws` is made on first
-    use and kept.
+    `json` is the text; `type` is the type of the event it carries, and empty for anything else; `id` is the request it
+    answers, if it answers one. `ws` is made on first use and kept.
     """
 
-    __slots__ = ("_ws", "json", "type")
+    __slots__ = ("_ws", "id", "json", "type")
 
-    def __init__(self, json: bytes, type: str = "") -> None:
+    def __init__(self, json: bytes, type: str = "", id: RequestId | None = None) -> None:
         self.json: Final = json
         self.type: Final = type
+        self.id: Final = id
         self._ws: bytes | None = None
 
     @property
@@ -112,10 +120,6 @@ class Frame:
         return f"<Frame {self.type or 'message'} of {len(self.json)} bytes>"
 
 
-RequestId = int | str
-"""What may identify a request."""
-
-
 def event_frame(envelope: Mapping[str, object]) -> Frame:
     """The notification `event`. Fields of the envelope that are None are left out; those of its payload stay."""
     params = {key: value for key, value in envelope.items() if value is not None}
@@ -129,12 +133,12 @@ def notification_frame(method: str, params: Mapping[str, object]) -> Frame:
 
 def reply_frame(id: RequestId, result: object) -> Frame:
     """The answer to request `id`; `result` is a JSON value, a Pydantic model or an `orjson.Fragment`."""
-    return Frame(encode({"jsonrpc": "2.0", "id": id, "result": result}))
+    return Frame(encode({"jsonrpc": "2.0", "id": id, "result": result}), id=id)
 
 
 def error_frame(id: RequestId | None, error: Mapping[str, object]) -> Frame:
     """The refusal of request `id` (None where it could not be read); `error` is what `HermesError.to_wire` gives."""
-    return Frame(encode({"jsonrpc": "2.0", "id": id, "error": error}))
+    return Frame(encode({"jsonrpc": "2.0", "id": id, "error": error}), id=id)
 
 
 def request_frame(id: RequestId, method: str, params: object) -> Frame:
