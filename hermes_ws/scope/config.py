@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, StreamMark, YAMLError
 
 from hermes_ws.contract.errors import ProfileUnusable
+from hermes_ws.scope.config_view import public_view
 from hermes_ws.scope.private_file import read_regular
 from hermes_ws.scope.sections import (
     AgentConfig,
@@ -35,6 +36,8 @@ from hermes_ws.scope.sections import (
     TerminalConfig,
     WardenConfig,
 )
+
+__all__ = ("ProfileConfig", "load_config", "parse_config", "public_view")
 
 CONFIG_BYTES = 1_048_576
 """A thousand rules fit; a larger file takes the parser seconds."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, JsonValue
 
 from hermes_ws.contract.errors import NotFound
-from hermes_ws.scope.config import ProfileConfig
 from hermes_ws.scope.plain import plainly_no_secret
-from hermes_ws.scope.sections import SECRET
+
+if TYPE_CHECKING:
+    from hermes_ws.scope.config import ProfileConfig
 
 MASK = "«secret»"
 """Stands for a key that was written into config.yaml instead of .env."""
@@ -55,7 +56,7 @@ def _masked(model: BaseModel) -> dict[str, JsonValue]:
         extra = cast("object", field.json_schema_extra)
         if isinstance(value, BaseModel):
             view[name] = _masked(value)
-        elif extra == SECRET:
+        elif extra == {"secret": True}:
             view[name] = _mask(view[name])
         elif isinstance(value, Mapping):
             entries = cast("Mapping[str, BaseModel]", value)

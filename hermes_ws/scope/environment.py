@@ -30,6 +30,9 @@ STEERING_NAMES = frozenset({
 STEERING_PREFIXES = ("LD_", "DYLD_", "LC_", "HERMES_", "XDG_", "PYTHON", "BASH_FUNC_", "GLIBC_")
 """Names that change what a program is or does. A secret of such a name would be code; it is refused."""
 
+MEMORY_NAME = "start-environment"
+"""What the memory is called in which the environment is handed on; the name is how it is found again."""
+
 PACKED_BYTES = 16 * 1024 * 1024
 """More than the kernel lets an environment be."""
 
@@ -65,7 +68,7 @@ def split(environ: Mapping[str, str]) -> StartEnvironment:
 def pack(start: StartEnvironment) -> int:
     """Put it into memory that no other process sees, and return the descriptor; it survives an exec."""
     data = json.dumps([dict(start.base), dict(start.parameters), dict(start.launch_secrets)]).encode("ascii")
-    fd = os.memfd_create("start-environment", os.MFD_CLOEXEC)
+    fd = os.memfd_create(MEMORY_NAME, os.MFD_CLOEXEC)
     with open(os.dup(fd), "wb") as file:
         file.write(data)
     os.set_inheritable(fd, True)

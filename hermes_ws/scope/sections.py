@@ -1,6 +1,6 @@
 """The sections of `config.yaml`, one frozen model each. The description of a field is what the reference prints.
 
-A setting that is marked SECRET may refer to `${NAME}`; it is kept as written, and expanded by whoever uses it, from the
+A setting that is marked secret may refer to `${NAME}`; it is kept as written, and expanded by whoever uses it, from the
 scope that is bound then. Numbers are seconds and bytes.
 """
 
@@ -10,10 +10,6 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
-
-SECRET: JsonDict = {"secret": True}
-"""Marks a field whose text may refer to secrets; for a mapping, each of its values."""
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
@@ -63,11 +59,11 @@ class ModelConfig(Section):
 class ProviderConfig(Section):
     kind: Literal["openai", "loopback"] | None = None
     """The protocol that is spoken; absent means that the provider's name tells it."""
-    base_url: Name | None = Field(default=None, repr=False, json_schema_extra=SECRET)
+    base_url: Name | None = Field(default=None, repr=False, json_schema_extra={"secret": True})
     """Where the provider answers, for example http://127.0.0.1:11434/v1."""
-    api_key: Name | None = Field(default=None, repr=False, json_schema_extra=SECRET)
+    api_key: Name | None = Field(default=None, repr=False, json_schema_extra={"secret": True})
     """A reference to the key, for example ${MY_KEY}, with MY_KEY in .env."""
-    headers: Mapping[str, str] = Field(default={}, repr=False, json_schema_extra=SECRET)
+    headers: Mapping[str, str] = Field(default={}, repr=False, json_schema_extra={"secret": True})
     """Further headers of each request."""
 
 
