@@ -353,3 +353,11 @@ class WardenFailed(HermesError):
 
     code = 5003
     type = "warden_failed"
+
+
+@final
+class FileFailed(HermesError):
+    """The machine failed while a file was read or written, or took longer than it may."""
+
+    code = 5003
+    type = "file_failed"

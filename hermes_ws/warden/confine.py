@@ -1,0 +1,211 @@
+"""How a warden confines itself, once and for all, and what it found out about it.
+
+Two rulesets are made before the door closes: the warden's own, and the one that each child puts on top. They differ in
+`/proc`: the warden reads it to find what its children left, a child reads seven files of it that name no process. The
+second layer is also what keeps children from each other and from the warden (`/proc/<pid>/environ`, ptrace, signals).
+Everything that is reported was tried.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob
+import os
+import socket
+from collections.abc import Mapping
+from typing import Final, NamedTuple, final
+
+from hermes_ws.warden import capabilities, landlock, libc, orders, seccomp
+from hermes_ws.warden.landlock import Rule
+from hermes_ws.warden.limits import ChildLimits
+
+_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
+_PROC_FILES: Final = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")
+"""What programs ask about the machine. Not `/proc` itself: command lines of every process are in there."""
+
+_ETC_FILES: Final = (
+    *("passwd", "group", "hosts", "resolv.conf", "nsswitch.conf", "host.conf", "gai.conf", "networks"),
+    *("ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ca-certificates", "ca-certificates.conf", "pki/tls/certs"),
+    *("ld.so.*", "alternatives", "localtime", "timezone", "gitconfig", "ssh/ssh_config", "ssh/ssh_config.d"),
+    *("protocols", "services", "mime.types", "inputrc", "terminfo", "bash.bashrc", "profile", "python3*"),
+)
+"""What root's children may read of `/etc`; not `ssl` as a whole, which holds private keys."""
+
+_OOM_SCORE: Final = 300
+"""When memory runs out a command goes before the server does."""
+
+
+@final
+class Wishes(NamedTuple):
+    """What the server asked for when it started this warden."""
+
+    confine: str
+    deny_network: bool
+    deny_unix: bool
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    abi_ceiling: int
+    seccomp: bool
+    limits: ChildLimits
+
+    @staticmethod
+    def parse(order: Mapping[str, object]) -> Wishes:
+        """The wishes in the first order; raises `orders.Malformed`."""
+        return Wishes(
+            confine=orders.text(order, "confine"),
+            deny_network=orders.text(order, "network") == "deny",
+            deny_unix=orders.text(order, "unix_sockets") == "deny",
+            read=orders.texts(order, "read"),
+            write=orders.texts(order, "write"),
+            prefixes=orders.texts(order, "prefixes"),
+            abi_ceiling=orders.integer(order, "abi_ceiling"),
+            seccomp=orders.flag(order, "seccomp"),
+            limits=ChildLimits.parse(orders.section(order, "limits")),
+        )
+
+
+@final
+class Confined(NamedTuple):
+    """What became of the wishes, and what the warden needs of it for its children."""
+
+    child_layer: int | None
+    signals_scoped: bool
+    landlock_abi: int
+    seccomp: bool
+    dropped_capabilities: bool
+    notes: tuple[str, ...]
+
+    def readable(self, wishes: Wishes) -> tuple[str, ...] | None:
+        """Where files may be read, for the warden to check itself where the kernel does not."""
+        if self.child_layer is not None or wishes.confine == "off":
+            return None
+        return (*_SYSTEM, *wishes.prefixes, *wishes.read, *wishes.write)
+
+    def writable(self, wishes: Wishes) -> tuple[str, ...] | None:
+        """Where files may be written, likewise."""
+        return None if self.child_layer is not None or wishes.confine == "off" else wishes.write
+
+    def report(self) -> dict[str, object]:
+        """The part that the server is told."""
+        return {
+            "landlock_abi": self.landlock_abi,
+            "seccomp": self.seccomp,
+            "dropped_capabilities": self.dropped_capabilities,
+            "notes": list(self.notes),
+        }
+
+
+def prepare() -> None:
+    """Set what holds with and without confinement: orphans come here, nobody reads this memory, the OOM order."""
+    with contextlib.suppress(OSError):
+        # Without /proc, or where the number may only rise from a higher one, the kernel's own order stays.
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(score, str(_OOM_SCORE).encode())
+        finally:
+            os.close(score)
+    libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
+    libc.prctl(libc.PR_SET_DUMPABLE, 0)
+
+
+def confine(wishes: Wishes) -> Confined:
+    """Close the door as far as the machine can, and try it."""
+    if wishes.confine == "off":
+        return Confined(None, False, 0, False, False, ("Confinement is switched off by terminal.confine.",))
+    notes: list[str] = []
+    libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)
+    abi = min(landlock.kernel_abi(), wishes.abi_ceiling)
+    layer: int | None = None
+    scoped = False
+    if abi:
+        layer, scoped = _restrict(abi, wishes, notes)
+        if not _fenced(wishes):
+            notes.append("Landlock was accepted by the kernel and refuses nothing.")
+            abi, layer, scoped = 0, None, False
+    else:
+        notes.append("This kernel has no Landlock: files are protected by their permissions alone.")
+    if not scoped:
+        notes.append("Signals to other processes of the user are not kept inside.")
+    if wishes.deny_network and 0 < abi < 4 and not wishes.seccomp:
+        notes.append("The network cannot be denied.")
+    capabilities.drop()
+    filtered = _filter(wishes, notes)
+    # The kernel asks neither layer about these; a mount namespace would.
+    notes.append("Modes, owners and times of files of the same user, and stat, are not confined.")
+    return Confined(layer, scoped, abi, filtered, capabilities.dropped(), tuple(notes))
+
+
+def _restrict(abi: int, wishes: Wishes, notes: list[str]) -> tuple[int, bool]:
+    """Put the warden's own layer on; the ruleset for its children, and whether signals were seen to stay inside."""
+    rules = _rules(wishes)
+    child_layer, absent = landlock.ruleset(abi, rules, deny_tcp=wishes.deny_network)
+    named = {*wishes.read, *wishes.write}
+    notes.extend(f"{path} is granted and not there." for path in absent if path in named)
+    own, _ = landlock.ruleset(abi, [*rules, Rule("/proc", landlock.LOOK)], deny_tcp=wishes.deny_network)
+    parent = os.getppid()
+    reached = _signal_errno(parent) == 0
+    landlock.restrict(own)
+    os.close(own)
+    return child_layer, reached and _signal_errno(parent) == errno.EPERM
+
+
+def _rules(wishes: Wishes) -> list[Rule]:
+    """What a child may touch."""
+    rules = [Rule(path, landlock.USE) for path in (*_SYSTEM, *wishes.prefixes) if os.path.realpath(path) != "/"]
+    rules += [Rule(f"/dev/{name}", landlock.DEVICE) for name in _DEVICES]
+    rules.append(Rule("/dev/pts", landlock.DEVICE | landlock.READ_DIR))
+    rules += [Rule(f"/proc/{name}", landlock.READ_FILE) for name in _PROC_FILES]
+    if os.geteuid() == 0:
+        etc = [path for pattern in _ETC_FILES for path in glob.glob(f"/etc/{pattern}")]
+        rules += [Rule(path, landlock.LOOK) for path in etc]
+    else:
+        rules.append(Rule("/etc", landlock.LOOK))
+    rules += [Rule(path, landlock.USE) for path in wishes.read]
+    rules += [Rule(path, landlock.CHANGE) for path in wishes.write]
+    return rules
+
+
+def _signal_errno(pid: int) -> int:
+    """What the kernel says to a signal for `pid`, without sending one."""
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno or errno.EPERM
+    return 0
+
+
+def _fenced(wishes: Wishes) -> bool:
+    """Whether a place that nobody granted is refused."""
+    if "/" in {*wishes.read, *wishes.write}:
+        return True
+    try:
+        os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except PermissionError:
+        return True
+    return False
+
+
+def _filter(wishes: Wishes, notes: list[str]) -> bool:
+    numbers = seccomp.machine(os.uname().machine)
+    if numbers is None or not wishes.seccomp:
+        notes.append("No seccomp filter: sockets with a path reach what runs outside.")
+        return False
+    try:
+        seccomp.install(numbers, deny_network=wishes.deny_network, deny_unix=wishes.deny_unix)
+    except OSError as error:
+        notes.append(f"The kernel takes no seccomp filter ({error.strerror}).")
+        return False
+    if not wishes.deny_unix:
+        notes.append("Sockets with a path are allowed by terminal.unix_sockets.")
+    return seccomp.holds() and (not wishes.deny_unix or _unix_refused())
+
+
+def _unix_refused() -> bool:
+    try:
+        socket.socket(socket.AF_UNIX).close()
+    except OSError as error:
+        return error.errno == errno.EAFNOSUPPORT
+    return False

@@ -1,0 +1,67 @@
+"""The processes below this one, found in `/proc` and ended only when number and start time agree (case REAP-21)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from typing import Final, NamedTuple, final
+
+_STAT_BYTES: Final = 4096
+"""A line of `/proc/<pid>/stat` has about 300 bytes; the name in it has at most 64."""
+
+
+@final
+class Seen(NamedTuple):
+    """A process as it was seen: its number may be used again, the pair of number and start is its own."""
+
+    pid: int
+    parent: int
+    group: int
+    started: int
+
+
+def look(pid: int) -> Seen | None:
+    """What `/proc` says of one process; nothing when it is gone."""
+    try:
+        place = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        line = os.read(place, _STAT_BYTES)
+    except OSError:
+        return None
+    finally:
+        os.close(place)
+    # The name may hold spaces and parentheses; the last parenthesis ends it.
+    fields = line[line.rfind(b")") + 2 :].split()
+    if len(fields) < 20:
+        return None
+    return Seen(pid, int(fields[1]), int(fields[2]), int(fields[19]))
+
+
+def below(root: int) -> list[Seen]:
+    """Every process below `root`, without it, in no order. One scan, so that what forks meanwhile may be missing."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    children: dict[int, list[Seen]] = {}
+    for name in names:
+        if name.isdecimal() and (seen := look(int(name))) is not None:
+            children.setdefault(seen.parent, []).append(seen)
+    found: list[Seen] = []
+    todo = [root]
+    while todo:
+        nearest = children.pop(todo.pop(), [])
+        found += nearest
+        todo += [seen.pid for seen in nearest]
+    return found
+
+
+def send(seen: Seen, number: signal.Signals) -> None:
+    """Signal the process that was seen; another one under the same number is left alone."""
+    now = look(seen.pid)
+    if now is not None and now.started == seen.started:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(seen.pid, number)

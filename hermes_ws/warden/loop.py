@@ -1,0 +1,311 @@
+"""The warden's loop: one thread, one poll, every child on a list.
+
+What becomes of a child:
+
+    running   forked; its leader lives
+    ending    the server asked for its end: SIGTERM went out, SIGKILL follows after the grace
+    settling  the leader is reaped; its group was killed, or has until the end of the grace
+    (gone)    nobody is left in the group: the server is told
+
+A child that leaves its group with `setsid` outlives its command, as a daemon does, and never the warden: the end of
+the control socket is the end of everything below.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import errno
+import os
+import select
+import signal
+import socket
+import time
+from typing import Final, final
+
+from hermes_ws.warden import descendants, files, orders, spawn
+from hermes_ws.warden.confine import Confined, Wishes
+from hermes_ws.warden.descendants import Seen
+
+_SETTLE_S: Final = 1.0
+"""Seconds for a killed group to vanish. The kernel needs a millisecond; longer means that a process hangs in it."""
+
+_LOOK_S: Final = 0.05
+"""Seconds between two looks at a group that is about to vanish; its last member may have another parent than us."""
+
+_COUNT_S: Final = 0.1
+"""Seconds between two counts of descendants while a limit is set and something runs: three milliseconds of work."""
+
+_LAST_S: Final = 5.0
+"""Seconds to end what is left when the server is gone. A process that hangs in the kernel is not waited for."""
+
+
+@final
+class Child:
+    """One command or file operation, and where it is on its way out."""
+
+    __slots__ = ("code", "escaped", "give_up_at", "kill_at", "left", "number", "over", "pid", "status")
+
+    def __init__(self, number: int, pid: int, status: int | None) -> None:
+        self.number = number
+        self.pid = pid
+        self.status = status
+        self.code: int | None = None
+        self.kill_at: float | None = None
+        self.give_up_at: float | None = None
+        self.escaped: tuple[Seen, ...] = ()
+        self.over = False
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Signal every member of the group; the leader alone while it has not made one yet."""
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            if self.code is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
+        except PermissionError:
+            pass
+
+    def group_is_gone(self) -> bool:
+        """Whether nobody is left in the group. Asked only after the leader was reaped."""
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return True
+        return False
+
+
+@final
+class Loop:
+    """Takes orders from the control socket until it ends."""
+
+    def __init__(self, control: socket.socket, wishes: Wishes, confined: Confined) -> None:
+        self._control = control
+        self._wishes = wishes
+        self._confined = confined
+        self._children: dict[int, Child] = {}
+        self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self._ending = False
+        self._count_at = 0.0
+        self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def run(self) -> None:
+        """Work until the server is gone or a signal asks for the end; then end everything below."""
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda _number, _frame: self._stop())
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        try:
+            while not self._ending:
+                for descriptor, _ in poll.poll(self._patience()):
+                    if descriptor == self._woken:
+                        with contextlib.suppress(BlockingIOError):
+                            os.read(self._woken, 512)
+                    else:
+                        self._take()
+                self._reap()
+                self._count()
+                self._advance()
+        finally:
+            self._end_everything()
+
+    def _stop(self) -> None:
+        self._ending = True
+
+    def _patience(self) -> float | None:
+        """Milliseconds until something is due."""
+        due: list[float] = []
+        for child in self._children.values():
+            if child.code is not None:
+                due.append(time.monotonic() + _LOOK_S)
+            if child.kill_at is not None:
+                due.append(child.kill_at)
+        if self._children and self._wishes.limits.processes is not None:
+            due.append(self._count_at)
+        return max(0.0, min(due) - time.monotonic()) * 1000 + 1 if due else None
+
+    # --- orders -----------------------------------------------------------------------------------------------------
+
+    def _take(self) -> None:
+        order, given = receive(self._control)
+        if order is None:
+            self._ending = True
+            return
+        try:
+            self._obey(order, given)
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
+
+    def _obey(self, order: dict[str, object], given: list[int]) -> None:
+        kind = orders.text(order, "op")
+        number = orders.integer(order, "id")
+        if kind == orders.END:
+            self._end(number, orders.integer(order, "grace_ms") / 1000)
+            return
+        status: int | None = None
+        try:
+            if kind == orders.RUN:
+                source = given[1] if len(given) > 1 else self._null
+                command = spawn.CommandOrder.parse(order)
+                pid, status = spawn.command(command, self._wishes.limits, self._confined, (source, given[0]))
+            else:
+                pid = self._file(kind, order, given)
+        except OSError as error:
+            # No more processes or descriptors: this order fails, the next may not.
+            self._say({"id": number, "stage": "fork", "errno": error.errno or errno.EAGAIN})
+            return
+        self._children[pid] = Child(number, pid, status)
+
+    def _file(self, kind: str, order: dict[str, object], given: list[int]) -> int:
+        path = orders.text(order, "path")
+        if kind == orders.READ:
+            offset, limit = orders.integer(order, "offset"), orders.integer(order, "limit")
+            places = self._confined.readable(self._wishes)
+            return spawn.file_operation(files.read(path, offset, limit, given[0], places), (given[0],), self._confined)
+        places = self._confined.writable(self._wishes)
+        operation = files.write(path, given[1], given[0], places)
+        return spawn.file_operation(operation, (given[0], given[1]), self._confined)
+
+    def _end(self, number: int, grace_s: float) -> None:
+        for child in self._children.values():
+            if child.number == number:
+                # Those that left the group are found while their parents still live.
+                child.escaped = tuple(seen for seen in descendants.below(child.pid) if seen.group != child.pid)
+                child.kill_at = time.monotonic() + grace_s
+                self._signal(child, signal.SIGTERM)
+                self._signal(child, signal.SIGCONT)
+
+    def _signal(self, child: Child, number: signal.Signals) -> None:
+        child.signal_group(number)
+        for seen in child.escaped:
+            descendants.send(seen, number)
+
+    # --- ends -------------------------------------------------------------------------------------------------------
+
+    def _reap(self) -> None:
+        """Reap whatever has ended, our own children and orphans that came to us."""
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            child = self._children.get(ended.si_pid)
+            if child is not None and child.kill_at is None:
+                # Before the leader is reaped its number cannot belong to anybody else.
+                child.signal_group(signal.SIGKILL)
+            _, status = os.waitpid(ended.si_pid, 0)
+            if child is not None:
+                child.code = os.waitstatus_to_exitcode(status)
+                child.give_up_at = time.monotonic() + _SETTLE_S
+
+    def _advance(self) -> None:
+        now = time.monotonic()
+        for child in tuple(self._children.values()):
+            if child.kill_at is not None and now >= child.kill_at:
+                child.kill_at = None
+                child.give_up_at = now + _SETTLE_S
+                self._signal(child, signal.SIGKILL)
+            if child.code is None:
+                continue
+            late = child.kill_at is None and child.give_up_at is not None and now >= child.give_up_at
+            if late or child.group_is_gone():
+                for seen in child.escaped:
+                    descendants.send(seen, signal.SIGKILL)
+                del self._children[child.pid]
+                self._tell(child)
+
+    def _tell(self, child: Child) -> None:
+        answer: dict[str, object] = {"id": child.number, "over": child.over}
+        if child.status is not None:
+            with contextlib.suppress(OSError, orders.Malformed):
+                failure = os.read(child.status, orders.HEADER_BYTES)
+                if failure:
+                    answer.update(orders.decode(failure))
+            os.close(child.status)
+        if child.code is not None and child.code < 0:
+            answer["signal"] = -child.code
+        else:
+            answer["exit"] = child.code
+        self._say(answer)
+
+    def _say(self, answer: dict[str, object]) -> None:
+        try:
+            self._control.send(orders.encode(answer))
+        except OSError:
+            self._ending = True
+
+    def _count(self) -> None:
+        """End every command when there are more processes than the limit: whose they are cannot be told for orphans."""
+        limit = self._wishes.limits.processes
+        now = time.monotonic()
+        if limit is None or not self._children or now < self._count_at:
+            return
+        found = descendants.below(os.getpid())
+        self._count_at = time.monotonic() + _COUNT_S
+        if len(found) <= limit:
+            return
+        for child in self._children.values():
+            child.over = True
+        self._kill_all(found)
+
+    def _kill_all(self, found: list[Seen]) -> None:
+        if self._confined.signals_scoped:
+            # "All that I may signal" is all below: seen to be refused outside when this warden confined itself.
+            # It is also the only way to catch something that forks faster than it can be listed.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(-1, signal.SIGKILL)
+            return
+        for seen in found:
+            descendants.send(seen, signal.SIGSTOP)
+        for seen in (*found, *descendants.below(os.getpid())):
+            descendants.send(seen, signal.SIGKILL)
+
+    def _end_everything(self) -> None:
+        give_up_at = time.monotonic() + _LAST_S
+        while time.monotonic() < give_up_at:
+            self._kill_all(descendants.below(os.getpid()))
+            try:
+                while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                    pass
+            except ChildProcessError:
+                return
+            time.sleep(0.002)
+
+
+def receive(control: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
+    """The next order and its descriptors; no order when the server is gone or speaks nonsense."""
+    try:
+        data, ancillary, flags, _ = control.recvmsg(
+            orders.INLINE_BYTES,
+            socket.CMSG_SPACE(4 * orders.ORDER_DESCRIPTORS),
+            socket.MSG_CMSG_CLOEXEC,
+        )
+    except OSError:
+        return None, []
+    given = array.array("i")
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            given.frombytes(content[: len(content) - len(content) % given.itemsize])
+    descriptors = list(given)
+    if not data or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+        return None, descriptors
+    try:
+        order = orders.decode(data)
+        if "large" in order and descriptors:
+            content = descriptors.pop(0)
+            try:
+                order = orders.decode(os.pread(content, orders.integer(order, "large", high=orders.ORDER_BYTES), 0))
+            finally:
+                os.close(content)
+    except orders.Malformed:
+        return None, descriptors
+    return order, descriptors
