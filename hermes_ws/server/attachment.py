@@ -1,0 +1,47 @@
+"""A connection, as a handler may use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hermes_ws.contract.errors import AlreadyNegotiated
+from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult
+from hermes_ws.journal.tail import LiveMarks
+from hermes_ws.server.connection import Connection
+from hermes_ws.server.ports import Page
+from hermes_ws.session.thread import Thread
+from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.negotiation import negotiate
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """Negotiating and listening, and nothing else of a connection."""
+
+    connection: Connection
+
+    @property
+    def id(self) -> str:
+        return self.connection.id
+
+    def negotiate(self, params: CapabilitiesParams) -> CapabilitiesResult:
+        """Put the capabilities into force, once. Raises `AlreadyNegotiated`, `ProtocolUnsupported`."""
+        if self.connection.negotiated.spoken:
+            raise AlreadyNegotiated("This connection has said what it can do.")
+        self.connection.negotiated = negotiate(params)
+        return self.connection.negotiated.answer()
+
+    def listen(self, thread: Thread, start: Cursor, marks: LiveMarks) -> None:
+        """Send what follows `start` in the thread. The thread is held for as long as it is listened to."""
+
+        async def page(after: Cursor, budget: int) -> Page:
+            frames, cursor = await thread.page(after, budget)
+            return Page(frames, cursor)
+
+        self.connection.subscribe(thread.tail, start, marks, page)
+
+    def stop_listening(self, thread: Thread) -> bool:
+        """End the subscription; false when there was none."""
+        return self.connection.unsubscribe(thread.tail.address)

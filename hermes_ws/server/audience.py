@@ -1,0 +1,127 @@
+"""The people at the connections: who is asked, who answered, and who need not answer any more.
+
+A question is a row in its profile's journal; what is kept here is only which connections it was sent to, so that they
+can be told when it is settled. A connection that declares a kind later is sent what waits then. Nothing is settled by a
+connection that ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import final
+
+from pydantic import JsonValue
+
+from hermes_ws.contract.errors import HermesError, InvalidParams
+from hermes_ws.contract.methods.questions import AnswerParams
+from hermes_ws.contract.questions import OpenQuestion
+from hermes_ws.contract.registry import Right
+from hermes_ws.server.connection import Connection
+from hermes_ws.session.ports import Counted
+from hermes_ws.wire.frames import event_frame, request_frame
+
+Settle = Callable[[Connection, AnswerParams], Awaitable[object]]
+"""Brings an answer to the profile that asked. Raises `HermesError` when it does not count."""
+
+
+@final
+class Audience:
+    """All connections that are past their handshake, and the questions that they were sent."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._connections: dict[str, Connection] = {}
+        self._asked: dict[str, set[str]] = {}
+        self._settle: Settle | None = None
+
+    def settle_with(self, settle: Settle) -> None:
+        """Where answers go; given once, when the server is put together."""
+        self._settle = settle
+
+    # --- who is there ------------------------------------------------------------------------------------------------
+
+    def joined(self, connection: Connection) -> None:
+        """A connection has come."""
+        self._connections[connection.id] = connection
+
+    def left(self, connection: Connection) -> None:
+        """A connection has ended. What it was asked stays open."""
+        self._connections.pop(connection.id, None)
+        for asked in self._asked.values():
+            asked.discard(connection.id)
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Those that are there now."""
+        return tuple(self._connections.values())
+
+    # --- the port that sessions are given ----------------------------------------------------------------------------
+
+    def ask(self, question: OpenQuestion, profile: str) -> Counted:
+        """Send a question to every connection that may answer for the profile and declared the kind."""
+        with_right = capable = 0
+        for connection in self.connections:
+            if not _may_answer(connection, profile):
+                continue
+            with_right += 1
+            if self._send(connection, question):
+                capable += 1
+        return Counted(with_right=with_right, capable=capable)
+
+    def settled(self, question_id: str, reason: str, profile: str) -> None:
+        """Tell those who were asked that no answer is needed any more. Who has answered is not told."""
+        for id in self._asked.pop(question_id, ()):
+            connection = self._connections.get(id)
+            if connection is not None:
+                payload: dict[str, JsonValue] = {"id": question_id, "reason": reason}
+                envelope = {"type": "request.cancel", "profile": profile, "ts": self._clock(), "payload": payload}
+                connection.notify(event_frame(envelope))
+
+    # --- later comers, and answers -----------------------------------------------------------------------------------
+
+    def show(self, connection: Connection, question: OpenQuestion, profile: str) -> None:
+        """Send a question that waits to a connection that came after it was asked."""
+        if _may_answer(connection, profile):
+            self._send(connection, question)
+
+    def awaits(self, connection: Connection, id: object) -> bool:
+        """Whether this connection was sent a question of this id that is not settled."""
+        return isinstance(id, str) and connection.id in self._asked.get(id, ())
+
+    async def answered(self, connection: Connection, id: str, result: JsonValue) -> None:
+        """An answer as a JSON-RPC response. One that does not count is told why in a notice, and may be given again."""
+        assert self._settle is not None, "settle_with is called before the first connection is accepted"
+        asked = self._asked[id]
+        asked.discard(connection.id)
+        try:
+            if not isinstance(result, dict):
+                raise InvalidParams("The answer is not an object.", path="result")
+            await self._settle(connection, AnswerParams(id=id, result=result))
+        except HermesError as problem:
+            if id in self._asked:
+                self._asked[id].add(connection.id)
+            payload: dict[str, JsonValue] = {
+                "level": "error",
+                "type": problem.type,
+                "message": problem.message,
+                "hint": problem.hint,
+            }
+            envelope = {"type": "notice", "ts": self._clock(), "payload": payload}
+            connection.notify(event_frame(envelope))
+
+    def _send(self, connection: Connection, question: OpenQuestion) -> bool:
+        if question.kind not in connection.negotiated.server_requests:
+            return False
+        asked = self._asked.setdefault(question.id, set())
+        if connection.id not in asked:
+            asked.add(connection.id)
+            connection.notify(request_frame(question.id, question.kind, dict(question.params)))
+        return True
+
+
+def _may_answer(connection: Connection, profile: str) -> bool:
+    if Right.ANSWER not in connection.principal.rights:
+        return False
+    if connection.profile is not None and connection.profile != profile:
+        return False
+    return connection.principal.profiles is None or profile in connection.principal.profiles

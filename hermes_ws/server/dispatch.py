@@ -1,0 +1,303 @@
+"""From a request to its reply: validate, find the profile, authorise, bind, run the handler.
+
+This is one of the three places where a scope is bound. What a method needs bound is in its declaration; a handler is
+given exactly that and finds nothing else lying about. Every request gets one reply, whatever happens in its handler: a
+foreseen error as it is, anything else as an incident id whose stack is in the log.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from functools import partial
+from typing import Final, TypeVarTuple, cast, final
+
+import trio
+
+from hermes_ws.contract.catalog import AnyMethod
+from hermes_ws.contract.errors import (
+    HermesError,
+    Internal,
+    InvalidRequest,
+    LimitReached,
+    MethodUnknown,
+    NotFound,
+    PermissionDenied,
+    ProfileMismatch,
+    ProfileUnknown,
+    ProtocolUnsupported,
+    RequestCancelled,
+    SessionUnknown,
+)
+from hermes_ws.contract.model import Params
+from hermes_ws.contract.registry import Order, Right, Scope
+from hermes_ws.contract.validation import read_params
+from hermes_ws.hosting.host import Host
+from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.methods.handler import Handler
+from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
+from hermes_ws.scope.current import Bound, bind
+from hermes_ws.scope.identity import ProfileName
+from hermes_ws.server.attachment import Attached
+from hermes_ws.server.audience import Audience
+from hermes_ws.server.connection import Connection
+from hermes_ws.server.lanes import Entry, Lanes
+from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.wire.frames import Frame, RequestId, error_frame, reply_frame
+from hermes_ws.wire.peer import Request, Response
+
+PROTOCOL_CLOSE = 4526
+"""Close code for a client of another major version: it need not come back as it is."""
+
+Step = Callable[[], None]
+Ts = TypeVarTuple("Ts")
+
+
+@final
+class Desk:
+    """The requests of one connection that are under way."""
+
+    __slots__ = ("closed", "lanes", "under_way")
+
+    def __init__(self, width: int) -> None:
+        self.lanes: Final = Lanes(width)
+        self.under_way: Final[dict[RequestId, trio.CancelScope]] = {}
+        self.closed = False
+
+
+@final
+class Dispatch:
+    """Takes what connections read. One per server."""
+
+    def __init__(
+        self,
+        host: Host,
+        facts: ServerFacts,
+        handlers: Mapping[str, Handler],
+        audience: Audience,
+        log: ProcessLog,
+        *,
+        width: int,
+        frame_bytes: int,
+    ) -> None:
+        self._host = host
+        self._facts = facts
+        self._handlers = handlers
+        self._audience = audience
+        self._log = log
+        self._width = width
+        self._frame_bytes = frame_bytes
+        self._desks: dict[str, Desk] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the requests that are under way, until cancelled.
+
+        They belong to the server and not to their connection: what has begun is finished, also when whoever asked for
+        it hangs up at once. What was still waiting for its turn then has never happened.
+        """
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            await trio.sleep_forever()
+
+    # --- what the reader calls ---------------------------------------------------------------------------------------
+
+    def accept(self, connection: Connection, request: Request, size: int) -> None:
+        """Take a request of `size` bytes: it runs now, in its turn, or is refused."""
+        desk = self._desks.get(connection.id)
+        if desk is None:
+            desk = self._desks[connection.id] = Desk(self._width)
+        try:
+            handler = self._handlers.get(request.method)
+            if handler is None:
+                raise MethodUnknown(f"There is no method {request.method}.")
+            if request.id in desk.under_way:
+                raise InvalidRequest("A request with this id is under way on this connection.")
+            _authorise(connection, handler.method)
+            params = read_params(handler.method.params, request.params)
+            start = partial(self._start, desk, connection, handler, params, request.id)
+            lane = _lane(handler.method.order, params, connection)
+            desk.under_way[request.id] = trio.CancelScope()
+            try:
+                desk.lanes.take(Entry(lane, size, start, overtakes=handler.method.order is Order.NOW))
+            except HermesError:
+                del desk.under_way[request.id]
+                raise
+        except HermesError as error:
+            connection.reply(error_frame(request.id, error.to_wire()))
+
+    def answered(self, connection: Connection, response: Response) -> None:
+        """An answer to a question, on the connection that was asked."""
+        if self._audience.awaits(connection, response.id) and response.error is None:
+            self._spawn(self._audience.answered, connection, str(response.id), response.result)
+
+    def cancelled(self, connection: Connection, id: RequestId) -> None:
+        """End a request that is under way. What it has committed stays committed."""
+        desk = self._desks.get(connection.id)
+        scope = None if desk is None else desk.under_way.get(id)
+        if scope is not None:
+            scope.cancel()
+
+    def gone(self, connection: Connection) -> None:
+        """The connection has ended, and with it what waited for its turn."""
+        desk = self._desks.pop(connection.id, None)
+        if desk is not None:
+            desk.closed = True
+        self._audience.left(connection)
+
+    @property
+    def under_way(self) -> int:
+        """How many requests run, on all connections."""
+        return sum(desk.lanes.running for desk in self._desks.values())
+
+    # --- one request -------------------------------------------------------------------------------------------------
+
+    def _start(
+        self, desk: Desk, connection: Connection, handler: Handler, params: Params, id: RequestId, entry: Entry
+    ) -> None:
+        if not desk.closed:
+            self._spawn(self._run, desk, connection, handler, params, id, entry)
+
+    def _spawn(self, function: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
+        assert self._nursery is not None, "connections are accepted after the dispatch runs"
+        self._nursery.start_soon(function, *args)
+
+    async def _run(
+        self, desk: Desk, connection: Connection, handler: Handler, params: Params, id: RequestId, entry: Entry
+    ) -> None:
+        after: list[Step] = []
+        cancel = desk.under_way[id]
+        frame = error_frame(id, RequestCancelled("The request was taken back before it had happened.").to_wire())
+        try:
+            with cancel:
+                frame = await self._reply(connection, handler, params, id, after)
+            connection.reply(frame)
+            for step in after:
+                step()
+        finally:
+            del desk.under_way[id]
+            desk.lanes.done(entry)
+
+    async def _reply(
+        self, connection: Connection, handler: Handler, params: Params, id: RequestId, after: list[Step]
+    ) -> Frame:
+        try:
+            result = await self._handle(connection, handler, params, after)
+            frame = reply_frame(id, result)
+            if len(frame) > self._frame_bytes:
+                raise LimitReached("The answer is larger than a frame may be.", hint="Ask for less at once.")
+            return frame
+        except HermesError as error:
+            if isinstance(error, ProtocolUnsupported):
+                after.append(lambda: connection.close(PROTOCOL_CLOSE, "protocol not supported"))
+            return error_frame(id, error.to_wire())
+        except Exception as bug:
+            after.clear()
+            incident = secrets.token_hex(6)
+            self._log.incident(incident, bug, method=handler.method.name, connection=connection.id)
+            problem = Internal("Something went wrong in the server.", incident=incident)
+            return error_frame(id, problem.to_wire())
+
+    async def _handle(self, connection: Connection, handler: Handler, params: Params, after: list[Step]) -> object:
+        scope = handler.method.scope
+        attachment = Attached(connection, self._audience, self._host)
+        if scope is Scope.CONNECTION:
+            return await handler.run(ConnectionCall(attachment, connection.principal, after.append), params)
+        server = ServerCall(
+            attachment,
+            connection.principal,
+            after.append,
+            self._host,
+            self._facts,
+            None if connection.profile is None else self._host.resolve(connection.profile),
+            partial(self._open, connection),
+        )
+        if scope is Scope.SERVER:
+            return await handler.run(server, params)
+        runtime = await self._runtime(connection, params)
+        session_id = cast("str | None", getattr(params, "session_id", None))
+        with bind(Bound(runtime.scope, connection.id, session_id, None)):
+            base = (*_fields(server), runtime)
+            if scope is Scope.PROFILE:
+                return await handler.run(ProfileCall(*base), params)
+            assert session_id is not None, "a method of scope session or thread names its session"
+            session = await runtime.sessions.get(session_id)
+            if scope is Scope.SESSION:
+                return await handler.run(SessionCall(*base, session), params)
+            thread = await session.thread(cast("str", getattr(params, "thread_id", "main")))
+            return await handler.run(ThreadCall(*base, session, thread), params)
+
+    # --- which profile -----------------------------------------------------------------------------------------------
+
+    async def _runtime(self, connection: Connection, params: Params) -> ProfileRuntime:
+        """The profile that the request is about: the one that its id belongs to, else the one it names, else the
+        connection's. What may not be seen is answered like what does not exist.
+        """
+        named = cast("str | None", getattr(params, "profile", None))
+        located = params.located_by()
+        if located is None:
+            return await self._open(connection, named)
+        asked = None if named is None else await self._open(connection, named)
+        try:
+            runtime = await self._host.by_id(located)
+        except ProfileUnknown:
+            runtime = None
+        if runtime is None or not _may_address(connection, runtime.name, self._host):
+            if located.startswith("srq-"):
+                raise NotFound(f"There is no question {located}.")
+            raise SessionUnknown(f"There is no session {located}.")
+        if asked is not None and asked is not runtime:
+            raise ProfileMismatch("The request names one profile and something of another.", profile=named)
+        return runtime
+
+    async def _open(self, connection: Connection, named: str | None) -> ProfileRuntime:
+        text = named or connection.profile or self._host.launch.text
+        runtime = None
+        if _may_address(connection, self._host.canonical(text), self._host):
+            runtime = await self._host.by_name_or_id(text)
+        if runtime is None:
+            raise ProfileUnknown("No such profile is served here.", profile=text)
+        return runtime
+
+
+def _may_address(connection: Connection, name: ProfileName | None, host: Host) -> bool:
+    if name is None:
+        return False
+    if connection.profile is not None and name != host.resolve(connection.profile):
+        return False
+    allowed = connection.principal.profiles
+    return allowed is None or name.text in allowed
+
+
+def _authorise(connection: Connection, method: AnyMethod) -> None:
+    if method.right is not Right.NONE and method.right not in connection.principal.rights:
+        raise PermissionDenied(
+            f"{connection.principal.name} lacks the right {method.right.value}, which {method.name} needs.",
+            hint="Ask whoever runs the server for a token with this right.",
+            right=method.right.value,
+        )
+
+
+def _lane(order: Order, params: Params, connection: Connection) -> Hashable | None:
+    if order is Order.CONNECTION:
+        return order
+    if order is Order.PROFILE:
+        return order, getattr(params, "profile", None) or connection.profile
+    if order is Order.SESSION:
+        return order, getattr(params, "session_id", None)
+    if order is Order.THREAD:
+        return order, getattr(params, "session_id", None), getattr(params, "thread_id", None)
+    return None
+
+
+def _fields(call: ServerCall) -> tuple[object, ...]:
+    return (
+        call.attachment,
+        call.principal,
+        call.after_reply,
+        call.host,
+        call.facts,
+        call.confined_to,
+        call.open,
+    )

@@ -1,0 +1,27 @@
+"""What the documentation says is what the declarations say, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.generate import REFERENCE, pages
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"))
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_the_reference_is_current(name: str) -> None:
+    path = REFERENCE / name
+    assert path.exists(), "run `make docs`"
+    assert path.read_text("utf-8") == pages()[name], "run `make docs` and commit what it writes"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{target} is not there"
