@@ -93,9 +93,8 @@ class Link:
         failure: ClientError = NotSent(method.name, f"there was no connection for {patience_s:g} s")
         until = anyio.current_time() + patience_s
         while True:
-            with anyio.CancelScope(deadline=until) as waiting:
-                gateway = await self.gateway()
-            if waiting.cancelled_caught:
+            gateway = await self._gateway_until(until)
+            if gateway is None:
                 raise failure
             try:
                 return await gateway.call(method, params, deadline_s=deadline_s)
@@ -103,6 +102,11 @@ class Link:
                 if gateway.lost is None or (isinstance(error, OutcomeUnknown) and not has_key(params)):
                     raise
                 failure = error
+
+    async def _gateway_until(self, deadline: float) -> Gateway | None:
+        with anyio.CancelScope(deadline=deadline):
+            return await self.gateway()
+        return None
 
     async def run(self) -> None:
         """Keep a connection, until cancelled or until there is no use in it."""
