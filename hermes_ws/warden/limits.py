@@ -36,19 +36,29 @@ class ChildLimits(NamedTuple):
         )
 
 
-def apply(limits: ChildLimits) -> None:
-    """Set them on this process, hard and soft alike; never above what it has."""
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, limits.open_files)
-    _lower(resource.RLIMIT_FSIZE, limits.file_bytes)
-    _lower(resource.RLIMIT_CPU, limits.cpu_s)
-    _lower(resource.RLIMIT_DATA, limits.memory_bytes)
+Plan = tuple[tuple[int, tuple[int, int]], ...]
+"""Calls of `setrlimit`, worked out before the fork."""
 
 
-def _lower(which: int, value: int | None) -> None:
-    if value is None:
-        return
-    _, hard = resource.getrlimit(which)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(which, (value, value))
+def plan(limits: ChildLimits) -> Plan:
+    """What `apply` sets: hard and soft alike, never above what this process has."""
+    wanted = (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_CPU, limits.cpu_s),
+        (resource.RLIMIT_DATA, limits.memory_bytes),
+    )
+    calls: list[tuple[int, tuple[int, int]]] = []
+    for which, value in wanted:
+        if value is not None:
+            _, hard = resource.getrlimit(which)
+            lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            calls.append((which, (lower, lower)))
+    return tuple(calls)
+
+
+def apply(calls: Plan) -> None:
+    """Set the limits on this process, for good."""
+    for which, pair in calls:
+        resource.setrlimit(which, pair)

@@ -23,7 +23,7 @@ import socket
 import time
 from typing import Final, final
 
-from hermes_ws.warden import descendants, files, orders, spawn
+from hermes_ws.warden import descendants, files, limits, orders, spawn
 from hermes_ws.warden.confine import Confined, Wishes
 from hermes_ws.warden.descendants import Seen
 
@@ -86,6 +86,7 @@ class Loop:
         self._control = control
         self._wishes = wishes
         self._confined = confined
+        self._plan = limits.plan(wishes.limits)
         self._children: dict[int, Child] = {}
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._ending = False
@@ -94,6 +95,7 @@ class Loop:
 
     def run(self) -> None:
         """Work until the server is gone or a signal asks for the end; then end everything below."""
+        spawn.reset_signals()
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -154,7 +156,7 @@ class Loop:
             if kind == orders.RUN:
                 source = given[1] if len(given) > 1 else self._null
                 command = spawn.CommandOrder.parse(order)
-                pid, status = spawn.command(command, self._wishes.limits, self._confined, (source, given[0]))
+                pid, status = spawn.command(command, self._plan, self._confined, (source, given[0]))
             else:
                 pid = self._file(kind, order, given)
         except OSError as error:
@@ -239,7 +241,7 @@ class Loop:
 
     def _say(self, answer: dict[str, object]) -> None:
         try:
-            self._control.send(orders.encode(answer))
+            self._control.send(orders.encode(answer), socket.MSG_NOSIGNAL)
         except OSError:
             self._ending = True
 

@@ -15,15 +15,22 @@ from typing import Final, NamedTuple, NoReturn, final
 from hermes_ws.warden import landlock, libc, limits, orders
 from hermes_ws.warden.confine import Confined
 
-_RESET: Final = (
-    *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD),
-    *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP, signal.SIGALRM),
+_DEFAULT: Final = (
+    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ),
+    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP, signal.SIGALRM),
 )
-"""What the warden handles, what Python ignores, and what may have been ignored by who started the server."""
+"""What Python ignores, and what whoever started the server may have had ignored: `exec` would pass that on."""
 
 _STATUS: Final = 3
 _CLOSE_RANGE: Final = 436
 _HIGHEST_DESCRIPTOR: Final = 0xFFFFFFFF
+
+
+def reset_signals() -> None:
+    """Give this process, and so its children, the handling and the mask that a program expects."""
+    for number in _DEFAULT:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 @final
@@ -43,9 +50,7 @@ class CommandOrder(NamedTuple):
         return CommandOrder(argv, orders.text(order, "cwd"), orders.pairs(order, "env"))
 
 
-def command(
-    order: CommandOrder, child_limits: limits.ChildLimits, confined: Confined, given: tuple[int, int]
-) -> tuple[int, int]:
+def command(order: CommandOrder, plan: limits.Plan, confined: Confined, given: tuple[int, int]) -> tuple[int, int]:
     """Start a program with `given` (standard input, output) as its descriptors 0 and 1, 2.
 
     Returns its number and the read end of a pipe. What stands in the pipe when the child is gone says that the
@@ -64,7 +69,7 @@ def command(
         try:
             os.chdir(order.cwd)
             stage = "limits"
-            limits.apply(child_limits)
+            limits.apply(plan)
             stage = "exec"
             _exec(order)
         except OSError as error:
@@ -104,9 +109,8 @@ def _fork(work: Callable[[], NoReturn], confined: Confined) -> int:
     if pid:
         return pid
     try:
-        for number in _RESET:
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # The loop's handler would take it for an order to the warden, and `exec` forget it.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         libc.prctl(libc.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != warden:
