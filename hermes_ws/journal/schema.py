@@ -1,0 +1,135 @@
+"""The tables of a home's database, and how an older one becomes a newer one.
+
+`user_version` says which version a file has. Migrations go forward only, one transaction each, and before the first of
+them the file is copied beside itself with SQLite's online backup. A file of a newer version is refused as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from hermes_ws.contract.errors import StorageUnavailable
+
+Step = Sequence[str]
+"""The statements that lead from one version to the next."""
+
+_VERSION_1: Final[Step] = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "INSERT INTO meta VALUES ('epoch', 0), ('clean', 1), ('question', 0)",
+    """CREATE TABLE session (
+        session_id TEXT PRIMARY KEY, title TEXT, archived INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL,
+        cwd TEXT NOT NULL, source TEXT NOT NULL, launch TEXT NOT NULL, principal TEXT NOT NULL, request_id TEXT,
+        digest TEXT NOT NULL, revision INTEGER NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL
+    ) STRICT""",
+    "CREATE UNIQUE INDEX session_request ON session (principal, request_id) WHERE request_id IS NOT NULL",
+    "CREATE INDEX session_recent ON session (updated_at, session_id)",
+    "CREATE INDEX session_title ON session (title) WHERE title IS NOT NULL",
+    """CREATE TABLE thread (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL REFERENCES session ON DELETE CASCADE,
+        thread_id TEXT NOT NULL, kind TEXT NOT NULL, generation INTEGER NOT NULL, head INTEGER NOT NULL,
+        execution_generation INTEGER NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL,
+        UNIQUE (session_id, thread_id)
+    ) STRICT""",
+    """CREATE TABLE event (
+        thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE, generation INTEGER NOT NULL, seq INTEGER NOT NULL,
+        type TEXT NOT NULL, ts REAL NOT NULL, execution_generation INTEGER, admission_id TEXT, payload BLOB NOT NULL,
+        PRIMARY KEY (thread, generation, seq)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE admission (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, admission_id TEXT NOT NULL UNIQUE,
+        thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE, session_id TEXT NOT NULL, thread_id TEXT NOT NULL,
+        principal TEXT NOT NULL, input_id TEXT NOT NULL, digest TEXT NOT NULL, text TEXT NOT NULL,
+        finite INTEGER NOT NULL, unattended INTEGER NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('queued', 'started', 'finished', 'cancelled', 'unknown')),
+        execution_generation INTEGER, cursor_generation INTEGER NOT NULL, cursor_seq INTEGER NOT NULL, outcome TEXT,
+        usage TEXT, created_at REAL NOT NULL,
+        UNIQUE (principal, session_id, input_id)
+    ) STRICT""",
+    "CREATE INDEX admission_pending ON admission (thread, status, id) WHERE status IN ('queued', 'started', 'unknown')",
+    "CREATE INDEX admission_session ON admission (session_id, id)",
+    """CREATE TABLE execution (
+        thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE, execution_generation INTEGER NOT NULL,
+        admission_id TEXT NOT NULL REFERENCES admission (admission_id) ON DELETE CASCADE, epoch INTEGER NOT NULL,
+        started_at REAL NOT NULL, ended_at REAL, outcome TEXT, error TEXT, usage TEXT,
+        PRIMARY KEY (thread, execution_generation)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE message (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,
+        message_id TEXT NOT NULL, role TEXT NOT NULL, body BLOB NOT NULL,
+        UNIQUE (thread, message_id)
+    ) STRICT""",
+    "CREATE INDEX message_order ON message (thread, id)",
+    """CREATE TABLE question (
+        question_id TEXT PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,
+        session_id TEXT NOT NULL, thread_id TEXT NOT NULL, kind TEXT NOT NULL, epoch INTEGER NOT NULL,
+        execution_generation INTEGER NOT NULL, admission_id TEXT, params TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'expired', 'withdrawn', 'abandoned')),
+        result TEXT, asked_at REAL NOT NULL, deadline REAL, settled_at REAL
+    ) STRICT""",
+    "CREATE INDEX question_open ON question (session_id, thread_id) WHERE state = 'open'",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1,)
+"""Step n leads from version n to n + 1. A step that was released is never changed."""
+
+
+def migrate(connection: sqlite3.Connection, database: Path, steps: Sequence[Step] = STEPS) -> Path | None:
+    """Bring the database to the version of `steps`. Returns the copy that was made before, if there was a need for one.
+
+    Each step is one transaction: a step that fails leaves the file at the version before it. Raises
+    `StorageUnavailable` for a file that is newer than this program, and sqlite3 errors.
+    """
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(steps):
+        raise StorageUnavailable(
+            f"{database} has version {version}; this program knows versions up to {len(steps)}.",
+            hint="Use the newer hermes-ws that wrote it, or put its copy from before the migration back.",
+            file=str(database),
+        )
+    if version == len(steps):
+        return None
+    if version == 0 and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None:
+        raise StorageUnavailable(f"{database} is a database of another program.", file=str(database))
+    copy = _copy(connection, database, version) if version > 0 else None
+    for number in range(version, len(steps)):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in steps[number]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    return copy
+
+
+def _copy(connection: sqlite3.Connection, database: Path, version: int) -> Path:
+    """The whole database as it is now, durable, as `<name>.v<version>` beside it. The file itself is only read."""
+    kept = database.with_name(f"{database.name}.v{version}")
+    unfinished = kept.with_name(f"{kept.name}.part")
+    unfinished.unlink(missing_ok=True)
+    # Made here, so that nobody else may read it. It is another file than the live database, which only SQLite opens.
+    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    target = sqlite3.connect(unfinished, isolation_level=None)
+    try:
+        connection.backup(target)
+    finally:
+        target.close()
+    _sync(unfinished)
+    unfinished.replace(kept)
+    _sync(kept.parent)
+    return kept
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

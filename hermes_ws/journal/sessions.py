@@ -1,0 +1,211 @@
+"""Sessions as they are stored: making one, finding one, listing them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import orjson
+from pydantic import JsonValue
+
+from hermes_ws.contract.errors import AdmissionConflict, InvalidParams
+from hermes_ws.journal import threads
+from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.threads import ThreadRecord
+from hermes_ws.journal.transaction import Transaction
+from hermes_ws.wire.frames import encode, scrub
+
+SessionState = Literal["idle", "running", "waiting", "lost"]
+
+PREVIEW = 200
+"""Characters of the last input that a list shows; two lines of a wide terminal."""
+
+_COLUMNS = (
+    "session_id, title, archived, agent, cwd, source, launch, principal, request_id, digest, revision, created_at,"
+    " updated_at"
+)
+
+_STATE = """CASE
+    WHEN EXISTS (SELECT 1 FROM admission a JOIN thread t ON t.id = a.thread
+        WHERE t.session_id = s.session_id AND a.status = 'unknown') THEN 'lost'
+    WHEN EXISTS (SELECT 1 FROM question q WHERE q.session_id = s.session_id AND q.state = 'open') THEN 'waiting'
+    WHEN EXISTS (SELECT 1 FROM admission a JOIN thread t ON t.id = a.thread
+        WHERE t.session_id = s.session_id AND a.status IN ('queued', 'started')) THEN 'running'
+    ELSE 'idle' END"""
+
+_PREVIEW = """coalesce((SELECT substr(text, 1, ?) FROM admission a
+    WHERE a.session_id = s.session_id ORDER BY id DESC LIMIT 1), '')"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """What a session is made with. `digest` stands for its content, so that a repeated request can be told."""
+
+    session_id: str
+    title: str | None
+    agent: str
+    cwd: str
+    source: str
+    principal: str
+    digest: str
+    request_id: str | None = None
+    launch: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session as it is stored. `launch` is the request that made it, and never changes; times are since 1970."""
+
+    session_id: str
+    title: str | None
+    archived: bool
+    agent: str
+    cwd: str
+    source: str
+    launch: Mapping[str, JsonValue]
+    principal: str
+    request_id: str | None
+    digest: str
+    revision: int
+    created_at: float
+    updated_at: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CreatedSession:
+    """A session with its main thread. `new` is False when the request was a repeated one."""
+
+    record: SessionRecord
+    thread: ThreadRecord
+    new: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session in a list: what it does now, and the beginning of its last input."""
+
+    record: SessionRecord
+    state: SessionState
+    preview: str
+
+
+def create(tx: Transaction, new: NewSession) -> CreatedSession:
+    """Make a session and its thread `main`; the stored one for a repeated `request_id` of the same principal.
+
+    Raises `AdmissionConflict` if that request had other content.
+    """
+    connection = tx.connection
+    if new.request_id is not None:
+        row = connection.execute(
+            f"SELECT {_COLUMNS} FROM session WHERE principal = ? AND request_id = ?", (new.principal, new.request_id)
+        ).fetchone()
+        if row is not None:
+            record = _record(row)
+            if record.digest != new.digest:
+                raise AdmissionConflict(
+                    f"The request {new.request_id} made another session.", session_id=record.session_id
+                )
+            return CreatedSession(record, threads.ensure(tx, ThreadKey(record.session_id, "main")), new=False)
+    title = scrub(new.title) if new.title is not None else None
+    connection.execute(
+        f"INSERT INTO session ({_COLUMNS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+        (new.session_id, title, new.agent, new.cwd, new.source, encode(new.launch).decode(), new.principal,
+         new.request_id, new.digest, tx.now, tx.now),
+    )  # fmt: skip
+    record = get(connection, new.session_id)
+    assert record is not None
+    return CreatedSession(record, threads.ensure(tx, ThreadKey(new.session_id, "main")), new=True)
+
+
+def touch(tx: Transaction, session_id: str) -> None:
+    """Bring the session to the top of the list: something was asked of it, or it ended something."""
+    tx.connection.execute("UPDATE session SET updated_at = ? WHERE session_id = ?", (tx.now, session_id))
+
+
+def get(connection: sqlite3.Connection, session_id: str) -> SessionRecord | None:
+    """The session, or None."""
+    return _one(connection, "WHERE session_id = ?", (session_id,))
+
+
+def by_title(connection: sqlite3.Connection, title: str) -> SessionRecord | None:
+    """The session of that title; the one used last if several have it."""
+    return _one(connection, "WHERE title = ? ORDER BY updated_at DESC, session_id DESC LIMIT 1", (title,))
+
+
+def latest(connection: sqlite3.Connection, source: str | None = None) -> SessionRecord | None:
+    """The session used last, of all or of one source. Archived ones do not count."""
+    if source is None:
+        return _one(connection, "WHERE archived = 0 ORDER BY updated_at DESC, session_id DESC LIMIT 1", ())
+    return _one(
+        connection,
+        "WHERE archived = 0 AND source = ? ORDER BY updated_at DESC, session_id DESC LIMIT 1",
+        (source,),
+    )
+
+
+def count(connection: sqlite3.Connection) -> int:
+    """How many sessions there are."""
+    return int(connection.execute("SELECT count(*) FROM session").fetchone()[0])
+
+
+def page(
+    connection: sqlite3.Connection,
+    limit: int,
+    before: str | None = None,
+    query: str | None = None,
+    state: SessionState | None = None,
+) -> tuple[list[SessionSummary], str | None]:
+    """Sessions that are not archived, those used last first; and what to pass as `before` for the following page.
+
+    `query` looks for its words' letters in title and preview. Raises `InvalidParams` for a `before` of no page.
+    """
+    values: list[object] = [PREVIEW]
+    bound = ""
+    if before is not None:
+        at, session_id = _place(before)
+        bound = " AND (s.updated_at, s.session_id) < (?, ?)"
+        values += [at, session_id]
+    filters = ""
+    if query:
+        filters += r" AND (title LIKE ? ESCAPE '\' OR preview LIKE ? ESCAPE '\')"
+        pattern = "%" + scrub(query).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        values += [pattern, pattern]
+    if state is not None:
+        filters += " AND state = ?"
+        values.append(state)
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, state, preview FROM (SELECT s.*, {_STATE} AS state, {_PREVIEW} AS preview FROM session s"
+        f" WHERE archived = 0{bound}) WHERE 1 = 1{filters} ORDER BY updated_at DESC, session_id DESC LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+    found = [SessionSummary(_record(row[:-2]), row[-2], row[-1]) for row in rows[:limit]]
+    if len(rows) <= limit:
+        return found, None
+    last = found[-1].record
+    return found, f"{last.updated_at!r}~{last.session_id}"
+
+
+def _place(before: str) -> tuple[float, str]:
+    at, _, session_id = before.partition("~")
+    try:
+        return float(at), session_id
+    except ValueError:
+        raise InvalidParams(
+            "This is no page of the list.", hint="Pass the `next` of the page before, or nothing.", path="before"
+        ) from None
+
+
+def _one(connection: sqlite3.Connection, where: str, values: tuple[object, ...]) -> SessionRecord | None:
+    row = connection.execute(f"SELECT {_COLUMNS} FROM session {where}", values).fetchone()
+    return _record(row) if row is not None else None
+
+
+def _record(row: tuple[Any, ...]) -> SessionRecord:
+    session_id, title, archived, agent, cwd, source, launch, *rest = row
+    return SessionRecord(session_id, title, bool(archived), agent, cwd, source, orjson.loads(launch), *rest)
