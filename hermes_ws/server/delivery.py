@@ -1,0 +1,240 @@
+"""What a connection is told of the threads that it listens to.
+
+The journal is the queue: a subscription is a cursor, and nothing is kept for it. When the socket takes data, each
+subscription that has something new gives at most `BUDGET` bytes in turn, from the thread's tail in memory, or from the
+database when the cursor is older than that. So memory does not depend on how slow a client is, and a client that fell
+behind gets many events in one write.
+
+The life of a subscription: it is *idle* until its thread has something new, *ready* until its turn comes, and *reading*
+while a page comes from the database; it ends with `unsubscribe`, with its connection, or when it is replaced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+import trio
+
+from hermes_ws.contract.errors import HermesError
+from hermes_ws.contract.methods.connection import LiveLevel
+from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
+from hermes_ws.server.ports import ReadPage
+from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.frames import Frame, batch_frame
+from hermes_ws.wire.negotiation import UNSPOKEN, Negotiated
+
+BUDGET: Final = 64 * 1024
+"""Bytes one subscription gives in its turn: large enough that catching up costs few writes, small enough that another
+thread's event and a reply wait for milliseconds only."""
+
+TURNS: Final = 4
+"""Subscriptions that give in one write; together what `outbox.SEND_BYTES` joins."""
+
+COALESCE: Final = 0.1
+"""Seconds between two live pieces of a thread for a client that wants them coalesced; ten a second read as flowing."""
+
+
+@final
+class Subscription:
+    """One thread, as one connection follows it."""
+
+    __slots__ = ("_delivery", "_live_at", "cursor", "ended", "marks", "page", "queued", "read", "reading", "tail")
+
+    def __init__(self, delivery: Delivery, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
+        self._delivery = delivery
+        self._live_at = -math.inf
+        self.tail: Final = tail
+        self.cursor = start
+        self.marks: Final = marks
+        self.read: Final = read
+        self.page: tuple[Frame, ...] = ()
+        self.queued = False
+        self.reading = False
+        self.ended = False
+
+    def news(self) -> None:
+        """The thread has something new. Called by its tail."""
+        if not self.queued and not self.reading:
+            self.queued = True
+            delivery = self._delivery
+            delivery.ready.append(self)
+            delivery.wake()
+
+    def take(self, live: LiveLevel) -> tuple[tuple[Frame, ...], bool]:
+        """The next frames, and whether there may be more. With a coalescing client live pieces come at their time."""
+        if self.page:
+            page, self.page = self.page, ()
+            return page, True
+        marks = self.marks if live == "full" else None
+        if live == "coalesced":
+            now = trio.current_time()
+            if now >= self._live_at:
+                marks = self.marks
+            else:
+                self._delivery.later(self._live_at, self)
+        taken = self.tail.take(self.cursor, marks, BUDGET)
+        if taken.missing:
+            self._delivery.fetch(self)
+            return (), False
+        self.cursor = taken.cursor
+        if live == "coalesced" and marks is not None and taken.frames:
+            self._live_at = trio.current_time() + COALESCE
+        return taken.frames, taken.more
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeliveryStatistics:
+    """How many subscriptions there are, and how many of them have something to give."""
+
+    subscriptions: int
+    ready: int
+    reading: int
+
+
+@final
+class Delivery:
+    """The subscriptions of one connection.
+
+    `wake` is called when one has become ready, `start` runs a function in the connection's nursery, `failed` ends the
+    connection because the journal cannot be read.
+    """
+
+    __slots__ = ("_due", "_failed", "_start", "_subscriptions", "negotiated", "ready", "wake")
+
+    def __init__(
+        self,
+        *,
+        wake: Callable[[], None],
+        start: Callable[[Subscription], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self.wake: Final = wake
+        self._start = start
+        self._failed = failed
+        self._subscriptions: dict[Address, Subscription] = {}
+        self._due: dict[Subscription, float] = {}
+        self.ready: Final[deque[Subscription]] = deque()
+        self.negotiated: Negotiated = UNSPOKEN
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
+        """Follow a thread from a cursor on. An earlier subscription to the same thread ends."""
+        self.unsubscribe(tail.address)
+        subscription = Subscription(self, tail, start, marks, read)
+        self._subscriptions[tail.address] = subscription
+        tail.attach(subscription.news)
+        subscription.news()
+
+    def unsubscribe(self, address: Address) -> bool:
+        """End the subscription to a thread; false when there was none. Nothing of it is given afterwards."""
+        subscription = self._subscriptions.pop(address, None)
+        if subscription is None:
+            return False
+        subscription.ended = True
+        subscription.tail.detach(subscription.news)
+        self._due.pop(subscription, None)
+        return True
+
+    def end(self) -> None:
+        """End all of them."""
+        for address in tuple(self._subscriptions):
+            self.unsubscribe(address)
+        self.ready.clear()
+
+    def addresses(self) -> tuple[Address, ...]:
+        """The threads that are followed."""
+        return tuple(self._subscriptions)
+
+    def statistics(self) -> DeliveryStatistics:
+        """Counts, for the one who asks how a connection is doing."""
+        reading = sum(each.reading for each in self._subscriptions.values())
+        return DeliveryStatistics(len(self._subscriptions), len(self.ready), reading)
+
+    # --- giving ------------------------------------------------------------------------------------------------------
+
+    def gather(self) -> list[Frame]:
+        """What the next write carries: of up to `TURNS` subscriptions that are ready, their turn's worth, in order."""
+        gathered: list[Frame] = []
+        ready = self.ready
+        negotiated = self.negotiated
+        for _ in range(min(len(ready), TURNS)):
+            subscription = ready.popleft()
+            if subscription.ended:
+                continue
+            subscription.queued = False
+            frames, more = subscription.take(negotiated.live)
+            if more:
+                subscription.queued = True
+                ready.append(subscription)
+            if negotiated.opt_out:
+                gathered += [each for each in frames if each.type not in negotiated.opt_out]
+            else:
+                gathered += frames
+        if negotiated.batch and gathered:
+            return _batches(gathered)
+        return gathered
+
+    # --- live pieces that wait for their time ------------------------------------------------------------------------
+
+    def later(self, when: float, subscription: Subscription) -> None:
+        """Look at the subscription again at `when`."""
+        if subscription not in self._due:
+            self._due[subscription] = when
+            self.wake()
+
+    @property
+    def due(self) -> float:
+        """When the next one is to be looked at."""
+        return min(self._due.values(), default=math.inf) if self._due else math.inf
+
+    def tick(self, now: float) -> None:
+        """Look at those whose time has come."""
+        for subscription in [each for each, when in self._due.items() if when <= now]:
+            del self._due[subscription]
+            subscription.news()
+
+    # --- older than what is in memory --------------------------------------------------------------------------------
+
+    def fetch(self, subscription: Subscription) -> None:
+        """Have a page read from the database; one at a time, and the next when this one has been given."""
+        subscription.reading = True
+        self._start(subscription)
+
+    async def fill(self, subscription: Subscription) -> None:
+        """Read the page. The connection's nursery runs this."""
+        try:
+            page = await subscription.read(subscription.cursor, BUDGET)
+        except HermesError as error:
+            self._failed(error.message)
+            return
+        finally:
+            subscription.reading = False
+        if subscription.ended:
+            return
+        if not page.frames and page.cursor == subscription.cursor:
+            self._failed("the journal does not go on from where this connection is")
+            return
+        subscription.page = page.frames
+        subscription.cursor = page.cursor
+        subscription.news()
+
+
+def _batches(frames: list[Frame]) -> list[Frame]:
+    """As few arrays as there can be of at most `BUDGET` bytes each."""
+    batches: list[Frame] = []
+    group: list[Frame] = []
+    size = 0
+    for frame in frames:
+        if group and size + len(frame) > BUDGET:
+            batches.append(batch_frame(group))
+            group, size = [], 0
+        group.append(frame)
+        size += len(frame)
+    batches.append(batch_frame(group))
+    return batches

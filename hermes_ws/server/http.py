@@ -1,0 +1,121 @@
+"""The plain HTTP side of the port: a few pages that anybody past the Host check may see.
+
+One request at a time, read and answered with h11. Nothing here takes a body; one that comes is read to its end, within
+bounds, so that the answer arrives. No answer carries CORS headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import formatdate
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Final, final
+
+import h11
+
+from hermes_ws.server.entry import Entry, Peer, Refusal, Visit
+from hermes_ws.server.ports import Pages
+
+_INDEX: Final = b"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>hermes-ws</title></head>
+<body>
+<h1>hermes-ws</h1>
+<p>This is a server for AI agents: it hosts several profiles and keeps them apart.</p>
+<p>Programs speak JSON-RPC with it over a WebSocket at <code>/ws</code>, with the token that
+<code>hermes-ws serve</code> put into its run directory. What may be said stands in
+<a href="/openrpc.json">/openrpc.json</a>.</p>
+<p>To talk to an agent, start <code>hermes-ws chat</code>.</p>
+</body>
+</html>
+"""
+
+SECURITY_HEADERS: Final = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+    ("Cache-Control", "no-store"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: int
+    body: bytes
+    type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Page = Callable[[Pages], Answer]
+
+
+def _index(pages: Pages) -> Answer:
+    return Answer(200, _INDEX, "text/html; charset=utf-8")
+
+
+def _alive(pages: Pages) -> Answer:
+    return Answer(200, b"ok\n")
+
+
+def _ready(pages: Pages) -> Answer:
+    return Answer(200, b"ready\n") if pages.ready() else Answer(503, b"not ready\n")
+
+
+def _openrpc(pages: Pages) -> Answer:
+    return Answer(200, pages.openrpc(), "application/json")
+
+
+_PAGES: Mapping[str, Page] = MappingProxyType(
+    {"/": _index, "/healthz": _alive, "/readyz": _ready, "/openrpc.json": _openrpc}
+)
+
+
+def plain(status: int, *headers: tuple[str, str]) -> Answer:
+    """A status and its standard words."""
+    return Answer(status, f"{HTTPStatus(status).phrase}\n".encode(), headers=headers)
+
+
+def respond(request: h11.Request, peer: Peer, entry: Entry, pages: Pages) -> Answer:
+    """What this request gets. Waits for nothing."""
+    try:
+        entry.check_host(visit_of(request, peer))
+    except Refusal as refusal:
+        return plain(refusal.status)
+    path = request.target.decode("latin-1").partition("?")[0]
+    page = _PAGES.get(path)
+    if page is None:
+        return plain(404)
+    if request.method not in (b"GET", b"HEAD"):
+        return plain(405, ("Allow", "GET, HEAD"))
+    return page(pages)
+
+
+def visit_of(request: h11.Request, peer: Peer) -> Visit:
+    """What a request shows at the door."""
+
+    def values(name: bytes) -> tuple[str, ...]:
+        return tuple(value.decode("latin-1") for each, value in request.headers if each == name)
+
+    return Visit(peer, values(b"host"), values(b"origin"), values(b"authorization"))
+
+
+def response_of(answer: Answer, *, close: bool) -> h11.Response:
+    """The head of the answer. `close` tells that the connection ends with it."""
+    headers = [
+        ("Date", formatdate(usegmt=True)),
+        ("Content-Type", answer.type),
+        ("Content-Length", str(len(answer.body))),
+        *SECURITY_HEADERS,
+        *answer.headers,
+    ]
+    if close:
+        headers.append(("Connection", "close"))
+    return h11.Response(status_code=answer.status, headers=headers, reason=HTTPStatus(answer.status).phrase)

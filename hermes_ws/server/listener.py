@@ -1,0 +1,151 @@
+"""Accepting connections, and owning them: each one is a task in the nursery of the listener and ends with it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import trio
+
+from hermes_ws.server.connection import Connection
+from hermes_ws.server.ports import Dispatcher, Welcome
+from hermes_ws.server.sockets import Bound
+from hermes_ws.server.visitor import Site, Upgraded, Visitor
+
+OUT_OF_ROOM_PAUSE: Final = 0.1
+"""Seconds to wait when the process or the machine has no descriptor left; closing one takes about as long."""
+
+_OUT_OF_ROOM: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListenerStatistics:
+    """How many are connected, and how many are still at the door."""
+
+    connections: int
+    visitors: int
+
+
+@final
+class Listener:
+    """All connections of a server, on whichever of its sockets they came."""
+
+    def __init__(self, site: Site, *, dispatcher: Dispatcher, welcome: Welcome) -> None:
+        self._site = site
+        self._dispatcher = dispatcher
+        self._welcome = welcome
+        self._connections: dict[str, Connection] = {}
+        self._visitors: OrderedDict[int, trio.CancelScope] = OrderedDict()
+        self._accepting = trio.CancelScope()
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Those that are past the handshake and have not ended."""
+        return tuple(self._connections.values())
+
+    def statistics(self) -> ListenerStatistics:
+        """Counts of both."""
+        return ListenerStatistics(len(self._connections), len(self._visitors))
+
+    async def run(
+        self, bound: Sequence[Bound], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Accept on these sockets until cancelled; the sockets are closed then.
+
+        `stop_accepting` ends the accepting alone; this returns when the last connection has ended after that.
+        """
+        async with trio.open_nursery() as nursery:
+            with self._accepting:
+                async with trio.open_nursery() as accepting:
+                    for each in bound:
+                        accepting.start_soon(self._accept, each, nursery)
+                    task_status.started()
+
+    def stop_accepting(self) -> None:
+        """Let nobody in any more. Those at the door are turned away, those who are in stay."""
+        self._accepting.cancel()
+        for scope in self._visitors.values():
+            scope.cancel()
+
+    async def say_goodbye(self, code: int, reason: str, deadline: float) -> None:
+        """Close all connections and wait for them to end, at most `deadline` seconds; then they are cut."""
+        for connection in self.connections:
+            connection.close(code, reason)
+        with trio.move_on_after(deadline):
+            for connection in self.connections:
+                await connection.wait_ended()
+        for connection in self.connections:
+            connection.cut()
+
+    # --- accepting ---------------------------------------------------------------------------------------------------
+
+    async def _accept(self, bound: Bound, nursery: trio.Nursery) -> None:
+        out_of_room = False
+        async with bound.listener:
+            while True:
+                try:
+                    stream = await bound.listener.accept()
+                except OSError as error:
+                    if error.errno not in _OUT_OF_ROOM:
+                        raise
+                    if not out_of_room:
+                        _log.error("no connection can be accepted: %s; trying again until one can", error.strerror)
+                    out_of_room = True
+                    await trio.sleep(OUT_OF_ROOM_PAUSE)
+                    continue
+                if out_of_room:
+                    _log.warning("connections are accepted again")
+                out_of_room = False
+                nursery.start_soon(self.serve_stream, stream, bound)
+
+    async def serve_stream(self, stream: trio.SocketStream, bound: Bound) -> None:
+        """Serve one accepted connection to its end. Whatever goes wrong with it is its own affair."""
+        try:
+            async with stream:
+                upgraded = await self._at_the_door(stream, bound)
+                if upgraded is not None:
+                    await self._inside(stream, upgraded)
+        except Exception:
+            # A bug of ours; the others must not pay for it. The log has the stack, and no content.
+            _log.exception("a connection ended with an unforeseen error")
+
+    async def _at_the_door(self, stream: trio.SocketStream, bound: Bound) -> Upgraded | None:
+        try:
+            peer = bound.peer(stream)
+        except OSError:
+            return None
+        upgraded: Upgraded | None = None
+        with trio.CancelScope() as scope:
+            key = id(scope)
+            self._visitors[key] = scope
+            if len(self._visitors) > self._site.limits.visitors:
+                # A flood pushes out its own oldest; whoever shows a credential is inside within milliseconds.
+                _, oldest = self._visitors.popitem(last=False)
+                oldest.cancel()
+            try:
+                upgraded = await Visitor(stream, self._site, peer, compress=bound.compress).receive()
+            finally:
+                self._visitors.pop(key, None)
+        return None if scope.cancelled_caught else upgraded
+
+    async def _inside(self, stream: trio.SocketStream, upgraded: Upgraded) -> None:
+        connection = Connection(
+            stream,
+            upgraded.protocol,
+            principal=upgraded.principal,
+            profile=upgraded.profile,
+            dispatcher=self._dispatcher,
+            limits=self._site.limits,
+        )
+        self._connections[connection.id] = connection
+        try:
+            await connection.run(self._welcome, upgraded.early)
+        finally:
+            del self._connections[connection.id]

@@ -1,0 +1,148 @@
+"""What waits for one socket: whole frames, in order, and at most one pong.
+
+Writing is a plain non-blocking write, so that whoever has something to say can say it at once; nothing here waits.
+Whatever the socket does not take stays, and the writer task goes on with it when there is room. A frame is never given
+up half-way: either all of it is written in the end, or the socket is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections import deque
+from typing import Final, final
+
+import trio
+
+SEND_BYTES: Final = 256 * 1024
+"""What is joined into one write. More than a socket takes at once, so that joining more would only copy."""
+
+_ROOM_FOR_FAREWELL: Final = 256 * 1024
+"""What a socket's send buffer is widened by to hold the rest of a frame and the close frame (see `farewell`)."""
+
+
+@final
+class Outbox:
+    """The frames of one socket. `bytes` and `frames` count what waits and has not been handed to the socket at all."""
+
+    __slots__ = ("_chunk", "_closed", "_parts", "_pong", "_queue", "_sent", "_socket", "bytes")
+
+    def __init__(self, socket: trio.socket.SocketType) -> None:
+        self._socket = socket
+        self._queue: deque[bytes] = deque()
+        self._pong: bytes | None = None
+        self._chunk = b""
+        self._parts: list[bytes] = []
+        self._sent = 0
+        self._closed = False
+        self.bytes = 0
+
+    @property
+    def frames(self) -> int:
+        """How many frames wait."""
+        return len(self._queue)
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything has been handed to the socket."""
+        return not self._chunk and not self._queue and self._pong is None
+
+    def put(self, frame: bytes) -> None:
+        """Queue a whole frame."""
+        if self._closed:
+            return
+        self._queue.append(frame)
+        self.bytes += len(frame)
+
+    def put_pong(self, frame: bytes) -> None:
+        """Answer a ping. Only the latest one needs an answer (RFC 6455, section 5.5.3): an unsent pong is replaced."""
+        if not self._closed:
+            self._pong = frame
+
+    def put_last(self, frame: bytes) -> None:
+        """Queue the close frame. Whatever is put after it is dropped."""
+        self.put(frame)
+        self._closed = True
+
+    def flush(self) -> bool:
+        """Write what the socket takes now. True when nothing is left. Raises OSError when the socket is broken."""
+        while True:
+            chunk = self._chunk
+            if not chunk:
+                if not self._load():
+                    return True
+                chunk = self._chunk
+            try:
+                if self._sent:
+                    count = os.write(self._socket.fileno(), memoryview(chunk)[self._sent :])
+                else:
+                    count = os.write(self._socket.fileno(), chunk)
+            except (BlockingIOError, InterruptedError):
+                return False
+            self._sent += count
+            if self._sent == len(chunk):
+                self._chunk = b""
+                self._parts = []
+                self._sent = 0
+
+    def write(self, frames: list[bytes]) -> bool:
+        """Write these frames now, when nothing else waits. True when the socket took all; else the rest waits first."""
+        assert not self._chunk, "something else is half-written; flush first"
+        if self._closed:
+            return self.flush()
+        self._parts = frames
+        self._chunk = frames[0] if len(frames) == 1 else b"".join(frames)
+        return self.flush()
+
+    def _load(self) -> bool:
+        parts: list[bytes] = []
+        size = 0
+        if self._pong is not None:
+            parts.append(self._pong)
+            self._pong = None
+        while self._queue and (not parts or size + len(self._queue[0]) <= SEND_BYTES):
+            frame = self._queue.popleft()
+            self.bytes -= len(frame)
+            size += len(frame)
+            parts.append(frame)
+        if not parts:
+            return False
+        self._parts = parts
+        self._chunk = parts[0] if len(parts) == 1 else b"".join(parts)
+        return True
+
+    def farewell(self, close: bytes) -> bool:
+        """Give up on a socket that takes nothing: finish the frame that is half-written, say why, drop the rest.
+
+        The kernel is asked for room, so that the client finds out when it looks again. False when there is none; the
+        socket is then reset. Nothing is to be written after this.
+        """
+        last = b""
+        offset = 0
+        if self._sent:
+            for part in self._parts:
+                offset += len(part)
+                if offset >= self._sent:
+                    last = self._chunk[self._sent : offset]
+                    break
+        self._queue.clear()
+        self._parts = []
+        self._chunk = b""
+        self._pong = None
+        self._closed = True
+        self.bytes = 0
+        data = last + close
+        self._widen(len(data))
+        try:
+            return os.write(self._socket.fileno(), data) == len(data)
+        except OSError:
+            return False
+
+    def _widen(self, size: int) -> None:
+        with contextlib.suppress(OSError):
+            now = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, now + size + _ROOM_FOR_FAREWELL)
+        with contextlib.suppress(OSError, AttributeError):
+            # trio sets this mark low; above it the kernel takes nothing although its buffer has room.
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2**31 - 1)

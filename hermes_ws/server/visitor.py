@@ -1,0 +1,282 @@
+"""A connection before it is one of ours: the bytes are looked at, and it becomes a WebSocket or gets HTTP answers.
+
+One conversation may hold several HTTP requests and end with an upgrade. Everything is bounded: the size of a head, the
+time until it is whole, the time between two requests, the size of a body.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final, cast, final
+
+import h11
+import trio
+from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+from hermes_ws.server.connection import silent_logger
+from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
+from hermes_ws.server.http import Answer, plain, respond, response_of
+from hermes_ws.server.lateness import Lateness
+from hermes_ws.server.limits import Limits
+from hermes_ws.server.ports import Pages
+
+LINGER: Final = 1.0
+"""Seconds to read on after a last answer, so that it is not lost with what the client was still sending."""
+
+READ_BYTES: Final = 16 * 1024
+"""What is read at once; a head."""
+
+WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws")
+"""Where a WebSocket is: all profiles, or one."""
+
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_UPGRADE: Final = re.compile(rb"\r\nupgrade:[^\r\n]*websocket", re.IGNORECASE)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What visitors find: who may come in, what there is to see, and which profiles there are."""
+
+    entry: Entry
+    pages: Pages
+    limits: Limits
+    lateness: Lateness
+    serves: Callable[[str], bool]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """A visitor that became a WebSocket. `early` is what it sent already."""
+
+    protocol: ServerProtocol
+    principal: Principal
+    profile: str | None
+    early: bytes
+
+
+@final
+class Visitor:
+    """One accepted stream, until it is upgraded or done."""
+
+    __slots__ = ("_buffer", "_compress", "_peer", "_site", "_stream")
+
+    def __init__(self, stream: trio.SocketStream, site: Site, peer: Peer, *, compress: bool) -> None:
+        self._stream = stream
+        self._site = site
+        self._peer = peer
+        self._compress = compress
+        self._buffer = bytearray()
+
+    async def receive(self) -> Upgraded | None:
+        """Serve it. What it became when it was upgraded; None when it is done and the stream is to be closed."""
+        first = True
+        while True:
+            head = await self._head(first=first)
+            if head is None:
+                return None
+            first = False
+            if _UPGRADE.search(head):
+                return await self._upgrade(head)
+            if not await self._http(head):
+                return None
+
+    # --- reading a head ----------------------------------------------------------------------------------------------
+
+    async def _head(self, *, first: bool) -> bytes | None:
+        limits = self._site.limits
+        if not first and not self._buffer:
+            with trio.move_on_after(limits.keep_alive) as rest:
+                if not await self._more():
+                    return None
+            if rest.cancelled_caught:
+                return None
+        with trio.move_on_after(limits.handshake_deadline):
+            while True:
+                while self._buffer.startswith(b"\r\n"):
+                    del self._buffer[:2]
+                if self._buffer and not 0x41 <= self._buffer[0] <= 0x5A:
+                    # No HTTP method begins like this: a TLS hello, or noise.
+                    await self._last(plain(400))
+                    return None
+                end = self._buffer.find(_END_OF_HEAD)
+                if end > limits.head_bytes or (end < 0 and len(self._buffer) > limits.head_bytes):
+                    await self._last(plain(431))
+                    return None
+                if end >= 0:
+                    head = bytes(self._buffer[: end + len(_END_OF_HEAD)])
+                    del self._buffer[: len(head)]
+                    return head
+                if not await self._more():
+                    return None
+        if self._buffer:
+            await self._last(plain(408))
+        return None
+
+    async def _more(self) -> bool:
+        try:
+            data = await self._stream.receive_some(READ_BYTES)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return False
+        self._buffer += data
+        return bool(data)
+
+    # --- plain HTTP --------------------------------------------------------------------------------------------------
+
+    async def _http(self, head: bytes) -> bool:
+        """Answer one request. Whether there may be another one."""
+        site = self._site
+        h11_connection = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes)
+        h11_connection.receive_data(head)
+        try:
+            request = h11_connection.next_event()
+            if not isinstance(request, h11.Request):
+                raise h11.RemoteProtocolError("no request")
+            answer = respond(request, self._peer, site.entry, site.pages)
+            if not await self._body(h11_connection):
+                answer = plain(413)
+        except h11.RemoteProtocolError as error:
+            await self._last(plain(error.error_status_hint))
+            return False
+        except trio.BrokenResourceError:
+            return False
+        unfinished = h11_connection.their_state is h11.SEND_BODY
+        data = _written(h11_connection, answer, body=request.method != b"HEAD", close=unfinished)
+        if not await self._send(data):
+            return False
+        if unfinished:
+            await self._linger()
+        if h11_connection.our_state is not h11.DONE or h11_connection.their_state is not h11.DONE:
+            return False
+        self._buffer[:0] = h11_connection.trailing_data[0]
+        return True
+
+    async def _body(self, h11_connection: h11.Connection) -> bool:
+        """Read the request to its end. False when that is more than is read here."""
+        size = 0
+        with trio.move_on_after(self._site.limits.handshake_deadline):
+            while True:
+                event = h11_connection.next_event()
+                if event is h11.NEED_DATA:
+                    if h11_connection.they_are_waiting_for_100_continue:
+                        return False
+                    if not self._buffer and not await self._more():
+                        raise trio.BrokenResourceError
+                    h11_connection.receive_data(bytes(self._buffer))
+                    self._buffer.clear()
+                elif isinstance(event, h11.Data):
+                    size += len(event.data)
+                    if size > self._site.limits.body_bytes:
+                        return False
+                else:
+                    return True
+        return False
+
+    # --- the upgrade -------------------------------------------------------------------------------------------------
+
+    async def _upgrade(self, head: bytes) -> Upgraded | None:
+        site = self._site
+        protocol = ServerProtocol(
+            extensions=_deflate() if self._compress else None,
+            select_subprotocol=_select,
+            max_size=site.limits.frame_bytes,
+            logger=silent_logger(),
+        )
+        protocol.receive_data(head)
+        events = protocol.events_received()
+        if not events:
+            await self._last(plain(400))
+            return None
+        request = cast("Request", events[0])
+        try:
+            principal = site.entry.check(_visit(request, self._peer))
+        except Refusal as refusal:
+            if refusal.credential and not await site.lateness.wait(self._peer.address):
+                return None
+            await self._last(_refused(refusal.status))
+            return None
+        matched = WEBSOCKET_PATH.fullmatch(request.path.partition("?")[0])
+        profile = None if matched is None else cast("str | None", matched[1])
+        if matched is None or (profile is not None and not (site.serves(profile) and principal.may_address(profile))):
+            await self._last(plain(404))
+            return None
+        response = protocol.accept(request)
+        protocol.send_response(response)
+        if not await self._send(b"".join(protocol.data_to_send())):
+            return None
+        if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+            await self._linger()
+            return None
+        return Upgraded(protocol, principal, profile, bytes(self._buffer))
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+
+    async def _send(self, data: bytes) -> bool:
+        """Send all of it, within the send deadline. False when that failed; the stream is then of no more use."""
+        with trio.move_on_after(self._site.limits.send_deadline):
+            try:
+                await self._stream.send_all(data)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return False
+            return True
+        return False
+
+    async def _last(self, answer: Answer) -> None:
+        """Send an answer that ends the connection, to a request that was not understood or not let in."""
+        h11_connection = h11.Connection(h11.SERVER)
+        if await self._send(_written(h11_connection, answer, body=True, close=True)):
+            await self._linger()
+
+    async def _linger(self) -> None:
+        with (
+            trio.move_on_after(LINGER),
+            contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError, OSError),
+        ):
+            await self._stream.send_eof()
+            while await self._stream.receive_some(READ_BYTES):
+                pass
+
+
+def _written(h11_connection: h11.Connection, answer: Answer, *, body: bool, close: bool) -> bytes:
+    parts = [h11_connection.send(response_of(answer, close=close))]
+    if body:
+        parts.append(h11_connection.send(h11.Data(data=answer.body)))
+    parts.append(h11_connection.send(h11.EndOfMessage()))
+    return b"".join(part for part in parts if part)
+
+
+def _refused(status: int) -> Answer:
+    return plain(status, ("WWW-Authenticate", "Bearer")) if status == HTTPStatus.UNAUTHORIZED else plain(status)
+
+
+def _visit(request: Request, peer: Peer) -> Visit:
+    headers = request.headers
+    offered = ",".join(headers.get_all("Sec-WebSocket-Protocol"))
+    return Visit(
+        peer,
+        tuple(headers.get_all("Host")),
+        tuple(headers.get_all("Origin")),
+        tuple(headers.get_all("Authorization")),
+        tuple(each.strip() for each in offered.split(",") if each.strip()),
+    )
+
+
+def _select(protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    return Subprotocol(SUBPROTOCOL) if SUBPROTOCOL in offered else None
+
+
+def _deflate() -> list[ServerPerMessageDeflateFactory]:
+    """Compression with little memory: windows of 4 KiB and the smallest tables that still compress JSON well."""
+    return [
+        ServerPerMessageDeflateFactory(
+            server_max_window_bits=12, client_max_window_bits=12, compress_settings={"memLevel": 5}
+        )
+    ]
