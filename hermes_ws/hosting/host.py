@@ -1,0 +1,327 @@
+"""All profiles of one server: which are open, and the ways to one: by name, by id, by a session or question of it.
+
+A profile opens at first use; those who ask at the same time share one opening. What goes wrong with one is that one's
+answer and nobody else's. One without work closes after `profiles.idle_s`, and when `profiles.max_open` are open, the
+one that was used longest ago makes room; those in use never do.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Final, final
+
+import trio
+
+from hermes_ws.contract.errors import (
+    Draining,
+    LimitReached,
+    NotFound,
+    ProfileUnknown,
+    ProfileUnusable,
+    SessionUnknown,
+    WardenFailed,
+)
+from hermes_ws.contract.methods.profiles import ProfileRow
+from hermes_ws.hosting.runtime import ProfileRuntime, State, Surroundings
+from hermes_ws.hosting.server_store import ServerStore
+from hermes_ws.scope import guard
+from hermes_ws.scope.config import ProfileConfig, load_config
+from hermes_ws.scope.environment import StartEnvironment
+from hermes_ws.scope.home import HomesRoot, ProfileHome
+from hermes_ws.scope.identity import Identity, ProfileName, read_identity
+from hermes_ws.session.ports import Audience
+from hermes_ws.warden.grants import Confinement, Grants
+from hermes_ws.warden.hands import Warden
+from hermes_ws.warden.subreaper import Subreaper
+
+IN_HAND_S = 1.0
+"""Seconds after it was asked for in which a profile makes no room for others: whoever asked is about to use it."""
+
+LOOKS_PER_IDLE = 4
+"""How often profiles are looked at within their idle time: one closes at most a quarter late."""
+
+_UP: Final = frozenset({State.OPENING, State.OPEN})
+
+
+@final
+class Host:
+    """Owner of all runtimes. `run` is awaited by the server for as long as it serves."""
+
+    def __init__(
+        self,
+        root: HomesRoot,
+        start: StartEnvironment,
+        *,
+        instance_id: str,
+        audience: Audience,
+        subreaper: Subreaper | None = None,
+    ) -> None:
+        self.launch: Final = root.launch
+        self.draining = False
+        self._root = root
+        self._subreaper = subreaper
+        self._around = Surroundings(
+            root=root,
+            instance_id=instance_id,
+            base_environment=start.base,
+            launch_secrets=start.launch_secrets,
+            audience=audience,
+            subreaper=subreaper,
+            probe=self._probe,
+            admit=self._admit,
+        )
+        self._store = ServerStore(root.find(root.launch))
+        self._runtimes: dict[ProfileName, ProfileRuntime] = {}
+        self._nursery: trio.Nursery | None = None
+        self._context = contextvars.Context()
+        self._config: ProfileConfig | None = None
+        self._probing = trio.Lock()
+        self._making_room = trio.Lock()
+        self._confinement: Confinement | None = None
+        self._scanned: tuple[ProfileName, ...] | None = None
+        self._identities: Mapping[ProfileName, Identity] = MappingProxyType({})
+
+    @property
+    def launch_config(self) -> ProfileConfig:
+        """The settings of the launch home, as read at start: those that count for the whole server."""
+        if self._config is None:
+            raise RuntimeError("the host does not run; probably it was asked before nursery.start(host.run) returned")
+        return self._config
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the runtimes until cancelled. Started when profiles can be opened.
+
+        Raises `ProfileUnusable` for a launch home whose settings cannot be read, `StorageUnavailable`.
+        """
+        self._config = await trio.to_thread.run_sync(self._load_launch_config)
+        await self._store.open()
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                self._start_soon("idle profiles", self._close_idle)
+                self._start_soon("probe", self._probe)
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            with trio.CancelScope(shield=True):
+                await self._store.close()
+
+    async def drain(self, deadline_s: float) -> None:
+        """Begin nothing new, give what runs `deadline_s` seconds, interrupt the rest, and close all profiles.
+
+        Returns when everything is committed and no child is left.
+        """
+        self.draining = True
+        runtimes = tuple(self._runtimes.values())
+        for runtime in runtimes:
+            runtime.draining = True
+        with trio.move_on_after(deadline_s):
+            for runtime in runtimes:
+                if runtime.state is State.OPEN:
+                    await runtime.sessions.wait_until_idle()
+        for runtime in runtimes:
+            runtime.close()
+        for runtime in runtimes:
+            await runtime.ended.wait()
+
+    # --- ways to a profile -------------------------------------------------------------------------------------------
+
+    async def open(self, name: ProfileName) -> ProfileRuntime:
+        """The runtime of a profile, opened when it is not open. Raises `ProfileUnknown`, `ProfileUnusable`,
+        `LimitReached` when as many as may be are in use, `Draining`, `StorageUnavailable`.
+        """
+        own = self._root.resolve(name)
+        while True:
+            runtime = self._runtimes.get(own)
+            if runtime is not None and runtime.state is State.OPEN:
+                runtime.touch()
+                return runtime
+            if self.draining:
+                raise Draining("The server is shutting down and opens no profile.")
+            if runtime is None or runtime.ended.is_set():
+                runtime = await self._begin(own)
+            if runtime.state is State.CLOSING:
+                await runtime.ended.wait()
+                continue
+            await runtime.settled.wait()
+            if runtime.failure is not None:
+                # A copy for each of those who wait: a raised exception collects the stack of whoever raises it.
+                raise copy.copy(runtime.failure)
+
+    async def by_name_or_id(self, text: str) -> ProfileRuntime:
+        """The runtime of the profile with this name or, where there is none, with this id."""
+        try:
+            return await self.open(ProfileName.parse(text))
+        except ProfileUnknown:
+            for name, identity in (await self._all_identities()).items():
+                if identity.id == text:
+                    return await self.open(name)
+            raise
+
+    async def by_session(self, session_id: str) -> ProfileRuntime:
+        """The runtime of the home that a session id begins with. Opens no other. Raises `SessionUnknown`."""
+        found = await self._by_origin(session_id.partition("-")[0])
+        if found is None:
+            raise SessionUnknown(f"There is no session {session_id}.")
+        return found
+
+    async def by_question(self, question_id: str) -> ProfileRuntime:
+        """The runtime of the home that a question id, `srq-<origin>-<n>`, names. Raises `NotFound`."""
+        kind, _, rest = question_id.partition("-")
+        found = await self._by_origin(rest.partition("-")[0]) if kind == "srq" else None
+        if found is None:
+            raise NotFound(f"There is no question {question_id}.")
+        return found
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    def listing(self) -> list[ProfileRow]:
+        """Every profile on disk and how it stands. Opens none; one look at one directory."""
+        rows: list[ProfileRow] = []
+        for name in self._root.names():
+            runtime = self._runtimes.get(name)
+            if runtime is not None and runtime.state is State.OPEN:
+                rows.append(
+                    ProfileRow(
+                        id=runtime.scope.identity.id,
+                        name=name.text,
+                        state="open",
+                        confinement=runtime.confinement.level,
+                        sessions=runtime.sessions.stored,
+                    )
+                )
+            else:
+                failed = runtime is not None and runtime.state is State.FAILED
+                state = "failed" if failed else "closed"
+                rows.append(ProfileRow(id=None, name=name.text, state=state, confinement=None, sessions=None))
+        return rows
+
+    def open_runtimes(self) -> tuple[ProfileRuntime, ...]:
+        """Those that are open now."""
+        return tuple(runtime for runtime in self._runtimes.values() if runtime.state is State.OPEN)
+
+    # --- opening and closing -----------------------------------------------------------------------------------------
+
+    async def _begin(self, name: ProfileName) -> ProfileRuntime:
+        """Start a runtime, unless somebody did while room was made."""
+        home = self._root.find(name)
+        async with self._making_room:
+            existing = self._runtimes.get(name)
+            if existing is not None and not existing.ended.is_set():
+                return existing
+            await self._make_room()
+            runtime = self._runtimes[name] = ProfileRuntime(name, home, self._around)
+            self._start_soon(f"profile {name}", runtime.run)
+            return runtime
+
+    async def _make_room(self) -> None:
+        most = self.launch_config.profiles.max_open
+        while True:
+            up = [runtime for runtime in self._runtimes.values() if not runtime.ended.is_set()]
+            if len(up) < most:
+                return
+            idle = [runtime for runtime in up if runtime.state is State.OPEN and not runtime.in_use]
+            if not idle and all(runtime.state in _UP for runtime in up):
+                raise LimitReached(
+                    f"{most} profiles are open and in use, which is as many as may be.",
+                    hint="Wait until one has finished, or raise profiles.max_open in the launch profile.",
+                    retry_after_s=IN_HAND_S,
+                )
+            if idle:
+                oldest = min(idle, key=lambda runtime: runtime.touched)
+                in_hand = oldest.touched + IN_HAND_S - trio.current_time()
+                if in_hand > 0:
+                    await trio.sleep(in_hand)
+                    continue
+                oldest.close()
+                await oldest.ended.wait()
+            else:
+                closing = next(runtime for runtime in up if runtime.state is State.CLOSING)
+                await closing.ended.wait()
+
+    async def _close_idle(self) -> None:
+        idle_s = self.launch_config.profiles.idle_s
+        while True:
+            await trio.sleep(idle_s / LOOKS_PER_IDLE)
+            for name, runtime in tuple(self._runtimes.items()):
+                if runtime.in_use:
+                    runtime.touch()
+                elif runtime.state is State.OPEN and trio.current_time() - runtime.touched >= idle_s:
+                    runtime.close()
+                elif runtime.state is State.CLOSED:
+                    del self._runtimes[name]
+
+    def _start_soon(self, name: str, fn: Callable[[], Awaitable[object]]) -> None:
+        """Start a task of the host: bound to nobody, whoever asked for it."""
+        nursery = self._nursery
+        if nursery is None:
+            raise Draining("The server does not run.")
+        self._context.copy().run(lambda: nursery.start_soon(fn, name=name))
+
+    # --- identities --------------------------------------------------------------------------------------------------
+
+    async def _admit(self, name: ProfileName, home: ProfileHome, identity: Identity) -> None:
+        await self._store.claim(name, home, identity)
+
+    async def _by_origin(self, origin: str) -> ProfileRuntime | None:
+        for runtime in self.open_runtimes():
+            if runtime.scope.identity.origin == origin:
+                runtime.touch()
+                return runtime
+        known = await self._store.name_of(origin)
+        if known is not None:
+            try:
+                runtime = await self.open(ProfileName.parse(known))
+            except ProfileUnknown:
+                pass  # Renamed or gone since; its profile.json tells, if it is still there.
+            else:
+                if runtime.scope.identity.origin == origin:
+                    return runtime
+        for name, identity in (await self._all_identities()).items():
+            if identity.origin == origin:
+                return await self.open(name)
+        return None
+
+    async def _all_identities(self) -> Mapping[ProfileName, Identity]:
+        """The identities of all homes, read again when the list of homes changed."""
+        names = self._root.names()
+        if names != self._scanned:
+            self._identities = await trio.to_thread.run_sync(self._read_identities, names)
+            self._scanned = names
+        return self._identities
+
+    def _read_identities(self, names: tuple[ProfileName, ...]) -> Mapping[ProfileName, Identity]:
+        found: dict[ProfileName, Identity] = {}
+        for name in names:
+            try:
+                home = self._root.find(name)
+                with guard.permit(home):
+                    identity = read_identity(home)
+            except (ProfileUnknown, ProfileUnusable, OSError):
+                continue  # What cannot be read now is reported when the profile itself is asked for.
+            if identity is not None:
+                found[name] = identity
+        return MappingProxyType(found)
+
+    def _load_launch_config(self) -> ProfileConfig:
+        home = self._root.find(self._root.launch)
+        with guard.permit(home):
+            return load_config(home.config)
+
+    async def _probe(self) -> Confinement:
+        """What this machine confines, tried once by a warden that does nothing else."""
+        async with self._probing:
+            if self._confinement is None:
+                try:
+                    warden = await Warden.start(Grants(), subreaper=self._subreaper)
+                except WardenFailed as failed:
+                    return Confinement(0, False, False, False, (failed.message,))
+                self._confinement = warden.confinement
+                await warden.close()
+            return self._confinement

@@ -1,0 +1,385 @@
+"""The life of an open profile.
+
+A runtime is made when a profile is first used, and opens once: it takes the home's lock, loads the scope, opens the
+journal and reports what the last owner lost. While it is open it owns everything that lives for the profile: tasks,
+wardens, sessions, log. Closing ends all of it, commits what was under way, and gives the home free. A runtime that
+failed is not mended: the next use makes another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeVar, TypeVarTuple, final
+
+import trio
+
+from hermes_ws.contract.errors import Draining, HermesError, ProfileUnusable
+from hermes_ws.hosting.profile_log import ProfileLog
+from hermes_ws.hosting.wardens import Wardens
+from hermes_ws.journal import admissions
+from hermes_ws.journal.database import Database
+from hermes_ws.scope import guard
+from hermes_ws.scope.current import Bound, bind_into, in_thread
+from hermes_ws.scope.home import HomesRoot, ProfileHome
+from hermes_ws.scope.identity import Identity, ProfileName
+from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, load_scope
+from hermes_ws.session.ports import Audience, Granted
+from hermes_ws.session.sessions import Sessions
+from hermes_ws.warden.grants import Confinement
+from hermes_ws.warden.subreaper import Subreaper
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+THREADS = 4
+"""Threads that one profile may occupy at once: a slow disk under one home leaves threads for the others."""
+
+SWEEP_S = 15.0
+"""Seconds between two looks for sessions without use: a fraction of any sensible `sessions.idle_s`."""
+
+FINISH_WITHIN_S = 10.0
+"""Seconds for interrupted executions to end: a command has 6 of them, and the commits take milliseconds."""
+
+
+class State(Enum):
+    """Where a runtime stands."""
+
+    OPENING = "opening"
+    OPEN = "open"
+    CLOSING = "closing"
+    CLOSED = "closed"
+    FAILED = "failed"
+
+
+class Happened(Enum):
+    """What moves it on."""
+
+    OPENED = "the home is ours and everything is loaded"
+    FAILED = "the home cannot be opened as it is, or a task of ours failed"
+    CLOSE_ASKED = "it is idle, the server shuts down, or the profile goes away"
+    ENDED = "nothing of it lives any more"
+
+
+TRANSITIONS: Mapping[tuple[State, Happened], State] = MappingProxyType(
+    {
+        (State.OPENING, Happened.OPENED): State.OPEN,
+        (State.OPENING, Happened.FAILED): State.FAILED,
+        (State.OPENING, Happened.CLOSE_ASKED): State.CLOSING,
+        (State.OPEN, Happened.CLOSE_ASKED): State.CLOSING,
+        (State.OPEN, Happened.FAILED): State.FAILED,
+        (State.OPEN, Happened.ENDED): State.CLOSED,
+        (State.CLOSING, Happened.FAILED): State.FAILED,
+        (State.CLOSING, Happened.ENDED): State.CLOSED,
+    }
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all runtimes of one server share."""
+
+    root: HomesRoot
+    instance_id: str
+    base_environment: Mapping[str, str]
+    launch_secrets: Mapping[str, str]
+    audience: Audience
+    subreaper: Subreaper | None
+    probe: Callable[[], Awaitable[Confinement]]
+    """What the kernel confines, tried once for the server."""
+    admit: Callable[[ProfileName, ProfileHome, Identity], Awaitable[None]]
+    """Refuse a home whose identity belongs to another one. Raises `ProfileUnusable`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a runtime holds now."""
+
+    state: str
+    sessions_open: int
+    running: int
+    wardens: int
+    tasks: int
+
+
+@final
+class ProfileRuntime:
+    """One hosted profile while it is open. `run` is its whole life; the host awaits it in a task of its own."""
+
+    def __init__(self, name: ProfileName, home: ProfileHome, around: Surroundings) -> None:
+        self.name: Final = name
+        self.home: Final = home
+        self.audience: Final = around.audience
+        self.limiter: Final = trio.CapacityLimiter(THREADS)
+        self.base_environment: Final = around.base_environment
+        self.draining = False
+        self.state = State.OPENING
+        self.failure: HermesError | None = None
+        self.settled: Final = trio.Event()
+        """Set when opening has come to an end, well or not."""
+        self.ended: Final = trio.Event()
+        """Set when nothing of it lives any more."""
+        self.touched = trio.current_time()
+        self._around = around
+        self._close_asked = trio.Event()
+        self._reloading = trio.Lock()
+        self._loaded_from: tuple[FileState, FileState] = (None, None)
+        self._nursery: trio.Nursery | None = None
+        self._context = contextvars.Context()
+        self._scope: ProfileScope | None = None
+        self._journal: Database | None = None
+        self._sessions: Sessions | None = None
+        self._log: ProfileLog | None = None
+        self._wardens: Wardens | None = None
+        self._confinement: Confinement | None = None
+
+    # --- what it holds -----------------------------------------------------------------------------------------------
+
+    @property
+    def scope(self) -> ProfileScope:
+        """The scope as it was loaded last."""
+        return _open(self._scope)
+
+    @property
+    def journal(self) -> Database:
+        """The store of the profile."""
+        return _open(self._journal)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The conversations of the profile."""
+        return _open(self._sessions)
+
+    @property
+    def log(self) -> ProfileLog:
+        """The profile's own log."""
+        return _open(self._log)
+
+    @property
+    def confinement(self) -> Confinement:
+        """What confines the profile's children: as its last warden reported, or as the server's probe found."""
+        return _open(self._wardens).confinement or _open(self._confinement)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the profile's files without keeping it from work. Names no values."""
+        scope = self.scope
+        return tuple(f".env, line {problem.line}: {problem.text}" for problem in scope.problems)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anything runs in it or anybody listens to it."""
+        return self.state is State.OPENING or (self._sessions is not None and self._sessions.in_use)
+
+    @property
+    def closing(self) -> bool:
+        """Whether what runs is to end now."""
+        return self.state is not State.OPEN
+
+    @property
+    def running(self) -> int:
+        """How many of its sessions work."""
+        return self._sessions.running if self._sessions is not None else 0
+
+    def touch(self) -> None:
+        """Somebody works with it: it is not idle from now on for `profiles.idle_s`."""
+        self.touched = trio.current_time()
+
+    def homes(self) -> tuple[Path, ...]:
+        """What no working directory may contain or lie in."""
+        return self._around.root.homes_paths()
+
+    def statistics(self) -> Statistics:
+        """Counts of what lives in it."""
+        return Statistics(
+            state=self.state.value,
+            sessions_open=self._sessions.open if self._sessions is not None else 0,
+            running=self.running,
+            wardens=self._wardens.count if self._wardens is not None else 0,
+            tasks=len(self._nursery.child_tasks) if self._nursery is not None else 0,
+        )
+
+    # --- tasks and scope ---------------------------------------------------------------------------------------------
+
+    def start_soon(self, fn: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: str) -> None:
+        """Start a task of the profile: bound to the profile whoever asks for it, and ended with it (case CTX-12).
+
+        Raises `Draining` when the runtime is closing or closed.
+        """
+        if self._nursery is None or self.state is not State.OPEN:
+            raise Draining(f"Profile {self.name} is closing.", hint="Try again: it opens at the next use.")
+        label = f"{self.name}: {name}"
+        # A plain start_soon would copy the caller's context, and bind the task to whatever the caller acts for.
+        self._context.copy().run(lambda: _open(self._nursery).start_soon(fn, *args, name=label))
+
+    async def fresh_scope(self) -> ProfileScope:
+        """The scope, loaded again when config.yaml or .env changed.
+
+        Raises `ProfileUnusable` when they are unusable now: nothing goes on with settings that are no longer there.
+        """
+        async with self._reloading:
+            state = await in_thread(self.limiter, fingerprint, self.home)
+            if state != self._loaded_from:
+                await self._load(state)
+            return self.scope
+
+    async def reload(self) -> ProfileScope:
+        """Load the scope again, whether it changed or not. Executions that run keep the one they began with."""
+        async with self._reloading:
+            await self._load(await in_thread(self.limiter, fingerprint, self.home))
+            return self.scope
+
+    async def warden_for(self, scope: ProfileScope, directory: Path) -> Granted:
+        """A running warden for this load of the profile and this directory. Raises `WardenFailed`."""
+        return await _open(self._wardens).get(scope, directory)
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ask it to close; `ended` says when it has. What runs is interrupted and committed as such."""
+        if self.state in (State.OPENING, State.OPEN):
+            self._become(Happened.CLOSE_ASKED)
+        self.draining = True
+        self._close_asked.set()
+
+    async def run(self) -> None:
+        """Open, live until `close` or until cancelled, and end. Raises nothing of its own: a failure is in `failure`,
+        and harms no other profile.
+        """
+        try:
+            await self._live()
+        except HermesError as error:
+            self._fail(error)
+        except Exception as error:  # A bug of ours ends this profile, and no other.
+            self._report(error)
+            self._fail(ProfileUnusable(f"Profile {self.name} failed; its log says why.", profile=self.name.text))
+        finally:
+            if self.state in (State.OPEN, State.CLOSING):
+                self._become(Happened.ENDED)
+            self.settled.set()
+            self.ended.set()
+
+    async def _live(self) -> None:
+        try:
+            await self._open_home()
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                if self.state is State.OPENING:
+                    self._become(Happened.OPENED)
+                if self.state is State.OPEN:
+                    self.start_soon(self.log.run, name="log")
+                    self.start_soon(self._sweep, name="sweep")
+                    await self.sessions.begin()
+                self.settled.set()
+                await self._close_asked.wait()
+                await self._finish_work()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._nursery = None
+            with trio.CancelScope(shield=True):
+                await self._give_free()
+
+    async def _open_home(self) -> None:
+        await trio.to_thread.run_sync(self._prepare, limiter=self.limiter)
+        await self._load(await trio.to_thread.run_sync(fingerprint, self.home, limiter=self.limiter))
+        scope = self.scope
+        await self._around.admit(self.name, self.home, scope.identity)
+        self._confinement = await self._around.probe()
+        self._journal = await Database.open(
+            self.home.path,
+            self.home.database,
+            self.home.lock,
+            profile=self.name.text,
+            instance_id=self._around.instance_id,
+            durability=scope.config.durability,
+            context=self._context.copy(),
+        )
+        self._log = ProfileLog(self.home.logs / "profile.log", scope.secrets.redact, self.limiter)
+        self._wardens = Wardens(lambda fn, name: self.start_soon(fn, name=name), self._around.subreaper)
+        lost = await self._journal.transact(admissions.lose_started)
+        for record in lost:
+            self._log.write("warning", "execution.lost", session_id=record.session_id, admission_id=record.admission_id)
+        self._sessions = Sessions(self)
+
+    def _prepare(self) -> None:
+        with guard.permit(self.home):
+            try:
+                self.home.prepare()
+            except FileNotFoundError:
+                raise ProfileUnusable(f"The home of profile {self.name} is gone.", profile=self.name.text) from None
+            except OSError as error:
+                raise ProfileUnusable(
+                    f"The home of profile {self.name} cannot be written: {error.strerror}.",
+                    hint="Check who owns the directory and whether its disk is full or read-only.",
+                    profile=self.name.text,
+                ) from None
+
+    async def _load(self, state: tuple[FileState, FileState]) -> None:
+        loaded = 1 if self._scope is None else self._scope.loaded + 1
+        launch_secrets = self._around.launch_secrets if self.name == self._around.root.launch else None
+        scope = await trio.to_thread.run_sync(
+            lambda: load_scope(self.name, self.home, launch_secrets=launch_secrets, loaded=loaded, homes=self.homes()),
+            limiter=self.limiter,
+        )
+        context = contextvars.Context()
+        bind_into(context, Bound(scope, None, None, None))
+        self._scope, self._context, self._loaded_from = scope, context, state
+        if self._log is not None:
+            self._log.redact_with(scope.secrets.redact)
+
+    async def _sweep(self) -> None:
+        while True:
+            await trio.sleep(SWEEP_S)
+            self.sessions.forget_idle(self.scope.config.sessions.idle_s)
+
+    async def _finish_work(self) -> None:
+        """Interrupt what runs, and give it the time to end its commands and to commit how far it came."""
+        self.sessions.interrupt_all()
+        with trio.move_on_after(FINISH_WITHIN_S):
+            await self.sessions.wait_until_idle()
+
+    async def _give_free(self) -> None:
+        """Everything that is not a task. Each part is tried, whatever became of the others."""
+        if self._log is not None:
+            await self._bound_flush(self._log)
+        if self._journal is not None:
+            with contextlib.suppress(HermesError):
+                await self._journal.close()
+
+    async def _bound_flush(self, log: ProfileLog) -> None:
+        done = trio.Event()
+
+        async def flush() -> None:
+            await log.flush()
+            done.set()
+
+        async with trio.open_nursery() as nursery:
+            self._context.copy().run(lambda: nursery.start_soon(flush, name=f"{self.name}: last lines of the log"))
+            await done.wait()
+
+    def _report(self, error: Exception) -> None:
+        stack = "".join(traceback.format_exception(error))
+        if self._log is not None:
+            self._log.write("error", "runtime.failed", stack=stack, at=time.time())
+
+    def _fail(self, error: HermesError) -> None:
+        self.failure = error
+        self._become(Happened.FAILED)
+
+    def _become(self, happened: Happened) -> None:
+        self.state = TRANSITIONS[self.state, happened]
+
+
+def _open(part: T | None) -> T:
+    if part is None:
+        raise Draining("The profile is not open.", hint="Try again: it opens at the next use.")
+    return part

@@ -1,0 +1,186 @@
+"""What an execution tells, turned into committed events, stored messages and live text.
+
+Each awaited call returns when what it told is durable and stands in the thread's tail. Text is live until its message
+is complete: the piece that ends it and the event that commits it become visible in one step, so that no subscriber
+sees a delta after the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, final
+
+from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.contract.content import (
+    Block,
+    Message,
+    ReasoningBlock,
+    Role,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+)
+from hermes_ws.contract.events import (
+    MessageComplete,
+    MessageStart,
+    Notice,
+    ReasoningComplete,
+    ToolComplete,
+    ToolStart,
+    UsageUpdate,
+)
+from hermes_ws.contract.model import Result
+from hermes_ws.journal import messages
+from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.database import Database, Transaction
+from hermes_ws.journal.live import LiveKind
+from hermes_ws.journal.tail import ThreadTail
+
+
+def add_usage(first: Usage, second: Usage) -> Usage:
+    """Both together. The first token is the first of the two; a cost is known only when all of it is."""
+    cost = None
+    if first.cost_usd is not None and second.cost_usd is not None:
+        cost = first.cost_usd + second.cost_usd
+    return Usage(
+        input_tokens=first.input_tokens + second.input_tokens,
+        output_tokens=first.output_tokens + second.output_tokens,
+        cached_tokens=first.cached_tokens + second.cached_tokens,
+        cost_usd=cost,
+        model=second.model or first.model,
+        duration_ms=first.duration_ms + second.duration_ms,
+        time_to_first_token_ms=(
+            first.time_to_first_token_ms if first.time_to_first_token_ms is not None else second.time_to_first_token_ms
+        ),
+    )
+
+
+@final
+class Narration:
+    """The `Narrator` of one execution. Owned by it; `total` is what it consumed so far, whatever becomes of it."""
+
+    def __init__(
+        self, journal: Database, key: ThreadKey, tail: ThreadTail, *, execution_generation: int, admission_id: str
+    ) -> None:
+        self._journal = journal
+        self._key = key
+        self._tail = tail
+        self._generation = execution_generation
+        self._admission_id = admission_id
+        self._total: Usage | None = None
+        self._live: set[tuple[LiveKind, str]] = set()
+        """The live texts that this execution has begun and not ended."""
+
+    @property
+    def total(self) -> Usage:
+        """The sum of all steps that were reported."""
+        return self._total if self._total is not None else Usage()
+
+    async def message_start(self, role: Role = "assistant") -> str:
+        """Begin a message; its text is live from now on."""
+        message_id = messages.new_id()
+
+        def work(tx: Transaction) -> None:
+            self._append(tx, "message.start", MessageStart(message_id=message_id, role=role))
+            tx.after_commit(lambda: self._begin("message.delta", message_id))
+
+        await self._journal.transact(work)
+        return message_id
+
+    def text(self, message_id: str, piece: str) -> None:
+        """More of the text of the message in progress."""
+        self._tail.live_append("message.delta", message_id, piece)
+
+    def reasoning(self, message_id: str, piece: str) -> None:
+        """More of what the model thinks before it speaks."""
+        if ("reasoning.delta", message_id) not in self._live:
+            self._begin("reasoning.delta", message_id)
+        self._tail.live_append("reasoning.delta", message_id, piece)
+
+    async def message_complete(self, message_id: str, content: Sequence[Block], *, partial: bool = False) -> None:
+        """Commit the whole message, which takes the place of its live text."""
+        text = "".join(block.text for block in content if isinstance(block, TextBlock))
+        thought = "".join(block.text for block in content if isinstance(block, ReasoningBlock))
+        message = Message(message_id=message_id, role="assistant", text=text, content=list(content))
+
+        def work(tx: Transaction) -> None:
+            if thought:
+                self._append(tx, "reasoning.complete", ReasoningComplete(message_id=message_id, text=thought))
+            complete = MessageComplete(
+                message_id=message_id, role=message.role, text=text, content=message.content, partial=partial
+            )
+            self._append(tx, "message.complete", complete)
+            messages.add(tx, self._key, message)
+            tx.after_commit(lambda: self._end_message(message_id))
+
+        await self._journal.transact(work)
+
+    async def tool_start(self, call: ToolCallBlock) -> None:
+        """A call was allowed and begins."""
+
+        def work(tx: Transaction) -> None:
+            started = ToolStart(call_id=call.call_id, name=call.name, arguments=call.arguments)
+            self._append(tx, "tool.start", started)
+            tx.after_commit(lambda: self._begin("tool.progress", call.call_id))
+
+        await self._journal.transact(work)
+
+    def tool_progress(self, call_id: str, piece: str) -> None:
+        """More output of a running call."""
+        self._tail.live_append("tool.progress", call_id, piece)
+
+    async def tool_complete(self, call: ToolCallBlock, outcome: ToolOutcome) -> None:
+        """A call ended, well or not."""
+
+        def work(tx: Transaction) -> None:
+            complete = ToolComplete(
+                call_id=call.call_id,
+                name=call.name,
+                output=outcome.output,
+                is_error=outcome.is_error,
+                duration_ms=outcome.duration_ms,
+                truncated=outcome.truncated,
+            )
+            self._append(tx, "tool.complete", complete)
+            tx.after_commit(lambda: self._end("tool.progress", call.call_id))
+
+        await self._journal.transact(work)
+
+    async def tool_results(self, blocks: Sequence[ToolResultBlock]) -> None:
+        """What the model will read of a batch of calls: one message, stored. Clients know it from `tool.complete`."""
+        message = Message(message_id=messages.new_id(), role="tool", text="", content=list(blocks))
+        await self._journal.transact(lambda tx: messages.add(tx, self._key, message))
+
+    async def usage(self, usage: Usage) -> None:
+        """What one step consumed."""
+        self._total = usage if self._total is None else add_usage(self._total, usage)
+        await self._tell("usage.update", UsageUpdate(usage=usage))
+
+    async def notice(self, level: Literal["info", "warning", "error"], type: str, message: str, hint: str = "") -> None:
+        """A sentence for the person."""
+        await self._tell("notice", Notice(level=level, type=type, message=message, hint=hint))
+
+    def end_live(self) -> None:
+        """Drop what is still live of this execution. Called when it has settled, whatever it left open."""
+        for kind, id in tuple(self._live):
+            self._end(kind, id)
+
+    async def _tell(self, type: str, payload: Result) -> None:
+        await self._journal.transact(lambda tx: self._append(tx, type, payload))
+
+    def _append(self, tx: Transaction, type: str, payload: Result) -> None:
+        tx.append(self._key, type, payload, execution_generation=self._generation, admission_id=self._admission_id)
+
+    def _begin(self, kind: LiveKind, id: str) -> None:
+        self._live.add((kind, id))
+        self._tail.live_begin(kind, id, execution_generation=self._generation, admission_id=self._admission_id)
+
+    def _end(self, kind: LiveKind, id: str) -> None:
+        if (kind, id) in self._live:
+            self._live.discard((kind, id))
+            self._tail.live_end(kind, id)
+
+    def _end_message(self, message_id: str) -> None:
+        self._end("message.delta", message_id)
+        self._end("reasoning.delta", message_id)

@@ -1,0 +1,116 @@
+"""What sessions need of the rooms above them: the open profile they live in, and people who can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVarTuple, final
+
+import trio
+from pydantic import JsonValue
+
+from hermes_ws.contract.questions import OpenQuestion
+from hermes_ws.journal.database import Database
+from hermes_ws.scope.profile_scope import ProfileScope
+from hermes_ws.warden.grants import Confinement, Grants
+from hermes_ws.warden.hands import Warden
+
+Ts = TypeVarTuple("Ts")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Who could be asked: connections that may answer for the profile, and those of them that declared the kind."""
+
+    with_right: int
+    capable: int
+
+
+class Audience(Protocol):
+    """The people at the connections, as far as a profile may speak to them. Neither call waits for anybody."""
+
+    def ask(self, question: OpenQuestion, profile: str) -> Counted:
+        """Send a question to every connection that may answer for the profile and declared the kind."""
+        ...
+
+    def settled(self, question_id: str, reason: str, profile: str) -> None:
+        """Tell those who were asked that no answer is needed any more; `reason` is one of `RequestCancel`'s."""
+        ...
+
+
+class Log(Protocol):
+    """The profile's own log. What is written is redacted with the profile's secrets and never waits."""
+
+    def write(self, level: str, event: str, **fields: JsonValue) -> None:
+        """One line: what happened, and what belongs to it."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A running warden, and what its children may touch."""
+
+    warden: Warden
+    grants: Grants
+
+
+class Runtime(Protocol):
+    """An open profile, as its sessions see it."""
+
+    @property
+    def scope(self) -> ProfileScope:
+        """The scope as it was loaded last. An execution asks for `fresh_scope` instead, and keeps what it got."""
+        ...
+
+    @property
+    def journal(self) -> Database: ...
+
+    @property
+    def audience(self) -> Audience: ...
+
+    @property
+    def log(self) -> Log: ...
+
+    @property
+    def limiter(self) -> trio.CapacityLimiter:
+        """How many threads this profile may occupy at once."""
+        ...
+
+    @property
+    def draining(self) -> bool:
+        """Whether no new work is to begin."""
+        ...
+
+    @property
+    def closing(self) -> bool:
+        """Whether what runs is to end now."""
+        ...
+
+    @property
+    def base_environment(self) -> Mapping[str, str]:
+        """The base names that every child gets, from the start of the server."""
+        ...
+
+    @property
+    def confinement(self) -> Confinement:
+        """What confines the profile's children, as it was tried."""
+        ...
+
+    def homes(self) -> tuple[Path, ...]:
+        """What no working directory may contain or lie in."""
+        ...
+
+    def start_soon(self, fn: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: str) -> None:
+        """Start a task of the profile: bound to it, and ended with it. Raises `Draining` when the profile closes."""
+        ...
+
+    async def fresh_scope(self) -> ProfileScope:
+        """The scope, loaded again when its files changed. Raises `ProfileUnusable` when they cannot be loaded."""
+        ...
+
+    async def warden_for(self, scope: ProfileScope, directory: Path) -> Granted:
+        """A running warden whose grants are those of this load of the profile and this directory."""
+        ...

@@ -1,0 +1,283 @@
+"""The life of a question.
+
+A question is asked once and settled once. It is a row: committed before anyone sees it, and settled by whatever comes
+first, in a transaction. A disconnect is not in the table because it settles nothing (cases ASK-10, ASK-12); neither is
+an answer that does not fit, which is refused and leaves the question open. `abandoned` is written by the next owner of
+the home, for the questions of an execution that was lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeVar, cast, final
+
+import trio
+from pydantic import JsonValue
+
+from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
+from hermes_ws.contract.errors import HermesError, InvalidParams, NotFound, StaleGeneration
+from hermes_ws.contract.methods.questions import Answered, AnswerParams
+from hermes_ws.contract.model import Params, Result
+from hermes_ws.contract.questions import (
+    QUESTIONS,
+    ApprovalParams,
+    ApprovalResult,
+    ClarifyParams,
+    ClarifyResult,
+    OpenQuestion,
+    QuestionState,
+)
+from hermes_ws.contract.registry import Question
+from hermes_ws.contract.validation import read_params
+from hermes_ws.journal import questions as rows
+from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.database import Database, Transaction
+from hermes_ws.session.ports import Audience
+
+P = TypeVar("P", bound=Params)
+
+
+class State(Enum):
+    """Where a question stands; the values are those of the wire and of the journal."""
+
+    OPEN = "open"
+    SETTLED = "settled"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    ABANDONED = "abandoned"
+
+
+class Happened(Enum):
+    """What can settle a question."""
+
+    ANSWERED = "a valid answer came"
+    DEADLINE_PASSED = "its deadline passed"
+    NOBODY_CAN = "clients may answer, and none of them can show this kind"
+    EXECUTION_ENDED = "the execution that asked was interrupted, or failed"
+    OWNER_LOST = "the server that asked is gone"
+
+
+TRANSITIONS: Mapping[tuple[State, Happened], State] = MappingProxyType(
+    {
+        (State.OPEN, Happened.ANSWERED): State.SETTLED,
+        (State.OPEN, Happened.DEADLINE_PASSED): State.EXPIRED,
+        (State.OPEN, Happened.NOBODY_CAN): State.WITHDRAWN,
+        (State.OPEN, Happened.EXECUTION_ENDED): State.WITHDRAWN,
+        (State.OPEN, Happened.OWNER_LOST): State.ABANDONED,
+    }
+)
+
+_WORDS: Mapping[State, rows.SettledState] = MappingProxyType(
+    {
+        State.SETTLED: "settled",
+        State.EXPIRED: "expired",
+        State.WITHDRAWN: "withdrawn",
+        State.ABANDONED: "abandoned",
+    }
+)
+
+REASONS: Mapping[State, str] = MappingProxyType(
+    {
+        State.SETTLED: "resolved",
+        State.EXPIRED: "expired",
+        State.WITHDRAWN: "interrupted",
+        State.ABANDONED: "abandoned",
+    }
+)
+"""What those who were asked are told when no answer is needed any more."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Which execution asks."""
+
+    key: ThreadKey
+    execution_generation: int
+    admission_id: str
+
+
+@final
+class _Waiter:
+    """The execution that waits for one question's end."""
+
+    __slots__ = ("asking", "ended", "happened", "result")
+
+    def __init__(self, asking: Asking) -> None:
+        self.asking = asking
+        self.ended = trio.Event()
+        self.happened: Happened | None = None
+        self.result: Params | None = None
+
+    def end(self, happened: Happened, result: Params | None) -> None:
+        self.happened = happened
+        self.result = result
+        self.ended.set()
+
+
+@final
+class Questions:
+    """The questions of one open profile: asking, waiting, and the one place where an answer counts."""
+
+    def __init__(self, journal: Database, audience: Audience, *, profile: str, origin: str) -> None:
+        self._journal = journal
+        self._audience = audience
+        self._profile = profile
+        self._origin = origin
+        self._waiters: dict[str, _Waiter] = {}
+
+    def waiting(self, key: ThreadKey) -> bool:
+        """Whether an execution of this thread waits for a person."""
+        return any(waiter.asking.key == key for waiter in self._waiters.values())
+
+    async def ask(
+        self, asking: Asking, question: Question, params: Result, *, deadline_s: float | None = None
+    ) -> Params:
+        """Commit the question, send it, and wait for its end.
+
+        Raises `NoAnswerer` at once when clients may answer and none of them can show the kind, `QuestionExpired` at the
+        deadline. With no client that may answer it waits for one. Cancelling withdraws it before this returns.
+        """
+        waiter = _Waiter(asking)
+        opened: list[OpenQuestion] = []
+
+        def work(tx: Transaction) -> None:
+            record = rows.open(
+                tx,
+                rows.NewQuestion(
+                    question_id=rows.next_id(tx, self._origin),
+                    key=asking.key,
+                    execution_generation=asking.execution_generation,
+                    admission_id=asking.admission_id,
+                    kind=question.kind,
+                    params=cast("dict[str, JsonValue]", params.model_dump(mode="json")),
+                    deadline=None if deadline_s is None else tx.now + deadline_s,
+                ),
+            )
+
+            def committed() -> None:
+                opened.append(record.open_question())
+                self._waiters[record.question_id] = waiter
+
+            tx.after_commit(committed)
+
+        try:
+            await self._journal.transact(work)
+            counted = self._audience.ask(opened[0], self._profile)
+            if counted.with_right and not counted.capable:
+                await self._settle(opened[0].id, Happened.NOBODY_CAN)
+            with trio.move_on_after(math.inf if deadline_s is None else deadline_s):
+                await waiter.ended.wait()
+            if not waiter.ended.is_set():
+                await self._settle(opened[0].id, Happened.DEADLINE_PASSED)
+            await waiter.ended.wait()
+        finally:
+            # Reached with the waiter still there when this task was cancelled or the settling failed.
+            if opened and self._waiters.get(opened[0].id) is waiter:
+                await self._withdraw(opened[0].id)
+        if waiter.happened is Happened.NOBODY_CAN:
+            raise NoAnswerer(question.kind)
+        if waiter.happened is Happened.DEADLINE_PASSED:
+            raise QuestionExpired(question.kind)
+        if waiter.result is None:
+            raise NoAnswerer(question.kind)
+        return waiter.result
+
+    async def answer(self, params: AnswerParams) -> Answered:
+        """Settle the question with this answer, or tell what had settled it.
+
+        Raises `NotFound`, `StaleGeneration` when the answer is meant for another execution, and `InvalidParams` for an
+        answer that does not fit, after which the question is open as before.
+        """
+        record = await self._journal.read(lambda connection: rows.get(connection, params.id))
+        if record is None:
+            raise NotFound(f"There is no question {params.id}.", hint="A resume lists the questions that are open.")
+        if params.execution_generation not in (None, record.execution_generation):
+            raise StaleGeneration(
+                f"Question {params.id} was asked by execution {record.execution_generation}.",
+                active=record.execution_generation,
+            )
+        if record.state != "open":
+            return _told(record.state, record.result)
+        result = validated(record.kind, record.params, params.result)
+        settled, first = await self._settle(params.id, Happened.ANSWERED, result)
+        if first:
+            return Answered(outcome="settled", result=settled.result)
+        return _told(settled.state, settled.result)
+
+    async def _settle(
+        self, question_id: str, happened: Happened, result: Params | None = None
+    ) -> tuple[rows.QuestionRecord, bool]:
+        state = TRANSITIONS[State.OPEN, happened]
+        word = _WORDS[state]
+        stored = None if result is None else cast("dict[str, JsonValue]", result.model_dump(mode="json"))
+
+        def work(tx: Transaction) -> tuple[rows.QuestionRecord, bool]:
+            record, first = rows.settle(tx, question_id, word, stored)
+            if first:
+                tx.after_commit(lambda: self._ended(question_id, state, happened, result))
+            return record, first
+
+        return await self._journal.transact(work)
+
+    def _ended(self, question_id: str, state: State, happened: Happened, result: Params | None) -> None:
+        waiter = self._waiters.pop(question_id, None)
+        if waiter is not None:
+            waiter.end(happened, result)
+        self._audience.settled(question_id, REASONS[state], self._profile)
+
+    async def _withdraw(self, question_id: str) -> None:
+        """End a question whose asker is going away. What fails here is settled by the next owner of the home."""
+        with trio.CancelScope(shield=True):
+            try:
+                await self._settle(question_id, Happened.EXECUTION_ENDED)
+            except HermesError:
+                self._waiters.pop(question_id, None)
+                self._audience.settled(question_id, REASONS[State.WITHDRAWN], self._profile)
+
+
+@final
+class ExecutionAsker:
+    """The `Asker` of one execution."""
+
+    def __init__(self, questions: Questions, asking: Asking) -> None:
+        self._questions = questions
+        self._asking = asking
+
+    async def ask(self, question: Question, params: Result, *, deadline_s: float | None = None) -> Params:
+        """As `Questions.ask`, for this execution."""
+        return await self._questions.ask(self._asking, question, params, deadline_s=deadline_s)
+
+
+def validated(kind: str, asked: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> Params:
+    """The answer in its declared shape, and one of those that were offered. Raises `InvalidParams` with the path."""
+    result = read_params(QUESTIONS[kind].result, sent, where="result")
+    if isinstance(result, ApprovalResult):
+        offered = ApprovalParams.model_validate(asked).choices
+        if result.choice not in offered:
+            raise InvalidParams(f"The choices are {', '.join(offered)}.", path="result.choice")
+    if isinstance(result, ClarifyResult):
+        _answers_fit(ClarifyParams.model_validate(asked), result)
+    return result
+
+
+def _answers_fit(asked: ClarifyParams, result: ClarifyResult) -> None:
+    items = {item.qid: item for item in asked.questions}
+    for qid, answer in result.answers.items():
+        path = f"result.answers.{qid}"
+        if qid not in items:
+            raise InvalidParams(f"There is no question {qid}; there are {', '.join(items)}.", path=path)
+        if isinstance(answer, list) and not items[qid].multi_select:
+            raise InvalidParams(f"Question {qid} takes one answer.", path=path)
+
+
+def _told(state: QuestionState, result: dict[str, JsonValue] | None) -> Answered:
+    match state:
+        case "settled" | "open":
+            return Answered(outcome="already_settled", result=result)
+        case "expired" | "withdrawn" | "abandoned":
+            return Answered(outcome=state, result=None)

@@ -1,0 +1,109 @@
+"""An open session: its stored record, its threads, and the approvals given for as long as it is open."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final, final
+
+import trio
+
+from hermes_ws.agent.approvals import SessionApprovals
+from hermes_ws.contract.errors import NotFound, ThreadUnknown
+from hermes_ws.contract.methods.prompts import Receipt, ReceiptParams
+from hermes_ws.journal import admissions
+from hermes_ws.journal import threads as thread_rows
+from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.admissions import AdmissionRecord
+from hermes_ws.journal.sessions import SessionRecord
+from hermes_ws.session.execution import Workplace
+from hermes_ws.session.ports import Runtime
+from hermes_ws.session.questions import Questions
+from hermes_ws.session.thread import Thread
+
+
+@final
+class Session:
+    """One session of an open profile. There is one object per session as long as anybody holds it."""
+
+    def __init__(
+        self, runtime: Runtime, questions: Questions, record: SessionRecord, rested: Callable[[], None]
+    ) -> None:
+        self._runtime = runtime
+        self._questions = questions
+        self._rested = rested
+        self._threads: dict[str, Thread] = {}
+        self._opening = trio.Lock()
+        self._approvals = SessionApprovals()
+        self.record: Final = record
+        self.session_id: Final = record.session_id
+
+    @property
+    def threads(self) -> tuple[Thread, ...]:
+        """Those of its threads that are open."""
+        return tuple(self._threads.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether one of its threads works, or may in a moment."""
+        return any(thread.busy for thread in self._threads.values())
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody listens to one of its threads."""
+        return any(thread.watched for thread in self._threads.values())
+
+    async def thread(self, thread_id: str) -> Thread:
+        """One of its threads, opened from disk when it is not open. Raises `ThreadUnknown`."""
+        thread = self._threads.get(thread_id)
+        if thread is not None:
+            return thread
+        async with self._opening:
+            thread = self._threads.get(thread_id)
+            if thread is None:
+                thread = self._threads[thread_id] = await self._open(ThreadKey(self.session_id, thread_id))
+            return thread
+
+    async def receipt(self, params: ReceiptParams, principal: str) -> Receipt:
+        """What became of an input. By `input_id` only the caller's own is found; by `admission_id` any of the session.
+
+        Raises `NotFound`.
+        """
+
+        def query(connection: sqlite3.Connection) -> AdmissionRecord | None:
+            return admissions.find(
+                connection,
+                None if params.input_id is None else principal,
+                self.session_id,
+                input_id=params.input_id,
+                admission_id=params.admission_id,
+            )
+
+        record = await self._runtime.journal.read(query)
+        if record is None:
+            raise NotFound("This session has not seen that input.", hint="Submit it; it was not admitted.")
+        return Receipt(
+            admission_id=record.admission_id,
+            status=record.status,
+            execution_generation=record.execution_generation,
+            cursor=str(record.cursor),
+            outcome=record.outcome,
+            usage=record.usage,
+        )
+
+    async def _open(self, key: ThreadKey) -> Thread:
+        journal = self._runtime.journal
+        record = await journal.read(lambda connection: thread_rows.get(connection, key))
+        if record is None:
+            raise ThreadUnknown(f"Session {key.session_id} has no thread {key.thread_id!r}.")
+        tail = await journal.open_tail(key)
+        place = Workplace(
+            runtime=self._runtime,
+            questions=self._questions,
+            session=self.record,
+            key=key,
+            tail=tail,
+            approvals=self._approvals,
+            rested=self._rested,
+        )
+        return Thread(place, owner=self)

@@ -1,0 +1,245 @@
+"""All sessions of one open profile: making, finding and listing them, and which of them stay in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import final
+from weakref import WeakValueDictionary
+
+import orjson
+import trio
+
+from hermes_ws.agent import definition
+from hermes_ws.contract.errors import Draining, SessionUnknown
+from hermes_ws.contract.methods.questions import Answered, AnswerParams
+from hermes_ws.contract.methods.sessions import Created, CreateParams, ListParams, SessionList, SessionRow
+from hermes_ws.contract.questions import OpenQuestion
+from hermes_ws.journal import admissions
+from hermes_ws.journal import questions as question_rows
+from hermes_ws.journal import sessions as rows
+from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.database import Transaction
+from hermes_ws.journal.sessions import CreatedSession, NewSession, SessionRecord
+from hermes_ws.scope.current import in_thread
+from hermes_ws.scope.profile_scope import ProfileScope
+from hermes_ws.session import identifiers
+from hermes_ws.session.info import session_info
+from hermes_ws.session.launch import Launch
+from hermes_ws.session.ports import Runtime
+from hermes_ws.session.questions import Questions
+from hermes_ws.session.session import Session
+
+DEFAULT_AGENT = "default"
+"""The agent of a session that names none, in a profile that names none."""
+
+
+@final
+class Sessions:
+    """The sessions of one profile while it is open.
+
+    A session is one object for as long as anybody holds it: two objects would be two queues for one thread. Those in
+    use, and those used within `sessions.idle_s`, are held here; the others stay stored and are opened when asked for.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        scope = runtime.scope
+        self._runtime = runtime
+        self._questions = Questions(
+            runtime.journal, runtime.audience, profile=scope.profile.text, origin=scope.identity.origin
+        )
+        self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        self._used: dict[str, tuple[Session, float]] = {}
+        self._forgotten: dict[str, tuple[ThreadKey, ...]] = {}
+        self._stored = 0
+        self._rested = trio.Event()
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> int:
+        """How many sessions have an execution, or are about to claim one."""
+        return sum(1 for session in self._known.values() if session.busy)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anything runs, or anybody listens."""
+        return any(session.busy or session.watched for session in self._known.values())
+
+    @property
+    def open(self) -> int:
+        """How many are in memory."""
+        return len(self._known)
+
+    @property
+    def stored(self) -> int:
+        """How many the journal holds."""
+        return self._stored
+
+    def forget_idle(self, idle_s: float) -> None:
+        """Let go of sessions without viewers and work that were not used for `idle_s` seconds. It ends nothing."""
+        now = trio.current_time()
+        for session_id, keys in tuple(self._forgotten.items()):
+            # Somebody may hold a session that is forgotten here. Its tails go when it is gone, at the next look.
+            gone = session_id not in self._known and all(map(self._runtime.journal.close_tail, keys))
+            if gone or session_id in self._used:
+                del self._forgotten[session_id]
+        for session_id, (session, used) in tuple(self._used.items()):
+            if session.busy or session.watched:
+                self._used[session_id] = (session, now)
+            elif now - used >= idle_s:
+                del self._used[session_id]
+                self._forgotten[session_id] = tuple(thread.key for thread in session.threads)
+
+    async def begin(self) -> None:
+        """Go on with what was queued when the last owner of the home ended. Lost executions hold their queue back."""
+        self._stored = await self._runtime.journal.read(rows.count)
+        for key in await self._runtime.journal.read(admissions.queued_threads):
+            session = await self.get(key.session_id)
+            (await session.thread(key.thread_id)).wake()
+
+    async def wait_until_idle(self) -> None:
+        """Return when nothing runs and nothing is about to."""
+        while self.running:
+            await self._rested.wait()
+
+    def interrupt_all(self) -> None:
+        """End all executions, as when the profile closes."""
+        for session in tuple(self._known.values()):
+            for thread in session.threads:
+                if thread.active is not None:
+                    thread.active.interrupt()
+
+    # --- making and finding ------------------------------------------------------------------------------------------
+
+    async def create(self, params: CreateParams, principal: str) -> tuple[Session, Created]:
+        """Make a session with its thread `main`, once per (principal, `request_id`).
+
+        Raises `DirectoryRefused` for a directory that is missing or not granted, `NotFound` for an unknown agent,
+        `AdmissionConflict` for a `request_id` that was used with other content, `Draining`, `StorageUnavailable`.
+        """
+        if self._runtime.draining:
+            raise Draining("The server is shutting down and makes no new sessions.")
+        # Taken once: what the session is made with is of one load, also when the profile is loaded again meanwhile.
+        scope = self._runtime.scope
+        agent = params.agent or scope.config.agent.default or DEFAULT_AGENT
+        await in_thread(self._runtime.limiter, definition.load, scope.home, agent)
+        cwd = await in_thread(self._runtime.limiter, self._directory, scope, params.cwd)
+        new = NewSession(
+            session_id=identifiers.session_id(scope.identity.origin),
+            principal=principal,
+            request_id=params.request_id,
+            digest=_digest(params),
+            title=params.title,
+            agent=agent,
+            cwd=str(cwd),
+            source=params.source,
+            launch=Launch.of(params).overrides(),
+        )
+
+        def work(tx: Transaction) -> CreatedSession:
+            made = rows.create(tx, new)
+            if made.new:
+                tx.after_commit(self._count)
+            return made
+
+        made = await self._runtime.journal.transact(work)
+        record = made.record
+        created = Created(
+            session_id=record.session_id,
+            thread_id=made.thread.key.thread_id,
+            profile=scope.profile.text,
+            revision=record.revision,
+            cursor=str(made.thread.cursor),
+            info=session_info(record, scope),
+        )
+        return self._hold(record), created
+
+    async def get(self, session_id: str) -> Session:
+        """The session of this id, opened from disk when it is not open. Raises `SessionUnknown`."""
+        session = self._known.get(session_id)
+        if session is not None:
+            self._used[session_id] = (session, trio.current_time())
+            return session
+        record = await self._runtime.journal.read(lambda connection: rows.get(connection, session_id))
+        if record is None:
+            raise SessionUnknown(f"There is no session {session_id}.")
+        return self._hold(record)
+
+    async def find(self, *, title: str | None = None, latest: bool | str | None = None) -> Session:
+        """The session with this title, or the latest one (of the source that `latest` names). Raises `SessionUnknown`."""
+        if title is not None:
+            record = await self._runtime.journal.read(lambda connection: rows.by_title(connection, title))
+            missing = f"There is no session called {title!r}."
+        else:
+            source = latest if isinstance(latest, str) else None
+            record = await self._runtime.journal.read(lambda connection: rows.latest(connection, source))
+            missing = "There is no session yet." if source is None else f"There is no session from {source} yet."
+        if record is None:
+            raise SessionUnknown(missing)
+        return self._hold(record)
+
+    async def list(self, params: ListParams) -> SessionList:
+        """A page of sessions, the one that was used last first."""
+        profile = self._runtime.scope.profile.text
+        found, following = await self._runtime.journal.read(
+            lambda connection: rows.page(connection, params.limit, params.before, params.query, params.state)
+        )
+        return SessionList(
+            sessions=[
+                SessionRow(
+                    session_id=line.record.session_id,
+                    profile=profile,
+                    title=line.record.title,
+                    state=line.state,
+                    source=line.record.source,
+                    agent=line.record.agent,
+                    cwd=line.record.cwd,
+                    created_at=line.record.created_at,
+                    updated_at=line.record.updated_at,
+                    revision=line.record.revision,
+                    preview=line.preview,
+                )
+                for line in found
+            ],
+            next=following,
+        )
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    async def answer(self, params: AnswerParams, principal: str) -> Answered:
+        """Settle a question of this profile; the first valid answer counts, once. See `Questions.answer`."""
+        return await self._questions.answer(params)
+
+    async def open_questions(self) -> tuple[OpenQuestion, ...]:
+        """All questions of this profile that wait for an answer, for a client that has just come."""
+        found = await self._runtime.journal.read(lambda connection: question_rows.open_questions(connection))
+        return tuple(found)
+
+    # --- within ------------------------------------------------------------------------------------------------------
+
+    def _hold(self, record: SessionRecord) -> Session:
+        session = self._known.get(record.session_id)
+        if session is None:
+            session = Session(self._runtime, self._questions, record, self._rest)
+            self._known[record.session_id] = session
+        self._used[record.session_id] = (session, trio.current_time())
+        return session
+
+    def _rest(self) -> None:
+        self._rested.set()
+        self._rested = trio.Event()
+
+    def _count(self) -> None:
+        self._stored += 1
+
+    def _directory(self, scope: ProfileScope, asked: str | None) -> Path:
+        """In this order: the request's, the profile's, the home's own home/. A missing one is an error."""
+        chosen = Path(asked) if asked is not None else scope.terminal.cwd or scope.home.user
+        return scope.terminal.check_directory(chosen, home=scope.home, homes=self._runtime.homes())
+
+
+def _digest(params: CreateParams) -> str:
+    """Tells whether two requests ask for the same session."""
+    content = params.model_dump(mode="json", exclude={"request_id", "profile", "subscribe"})
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
