@@ -30,6 +30,7 @@ from hermes_ws.contract.events import (
 from hermes_ws.contract.methods.threads import ReceiptStatus
 from hermes_ws.journal import messages, questions, sessions, threads
 from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.sessions import PENDING
 from hermes_ws.journal.transaction import Transaction
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import encode, scrub
@@ -188,7 +189,7 @@ def lose_started(tx: Transaction) -> list[AdmissionRecord]:
     rows = tx.connection.execute(
         "SELECT a.admission_id FROM admission a JOIN execution e"
         " ON e.thread = a.thread AND e.execution_generation = a.execution_generation"
-        " WHERE a.status = 'started' AND e.epoch < ? ORDER BY a.id",
+        f" WHERE {PENDING} AND a.status = 'started' AND e.epoch < ? ORDER BY a.id",
         (tx.epoch,),
     ).fetchall()
     lost: list[AdmissionRecord] = []
@@ -266,10 +267,19 @@ def find(
 def pending(connection: sqlite3.Connection, key: ThreadKey) -> list[AdmissionRecord]:
     """What was admitted to the thread and has not ended, in the order of admission."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM admission WHERE thread = ? AND status IN ('queued', 'started', 'unknown') ORDER BY id",
-        (threads.number(connection, key),),
+        f"SELECT {_COLUMNS} FROM admission WHERE session_id = ? AND thread_id = ? AND {PENDING} ORDER BY id",
+        (key.session_id, key.thread_id),
     )
     return [_record(row) for row in rows]
+
+
+def queued_threads(connection: sqlite3.Connection) -> list[ThreadKey]:
+    """The threads on which something is queued, in the order in which the oldest of each was admitted."""
+    rows = connection.execute(
+        f"SELECT session_id, thread_id FROM admission WHERE {PENDING} AND status = 'queued'"
+        " GROUP BY session_id, thread_id ORDER BY min(id)"
+    )
+    return [ThreadKey(session_id, thread_id) for session_id, thread_id in rows]
 
 
 def _finish(
