@@ -39,7 +39,7 @@ from hermes_ws.scope.sections import (
 
 __all__ = ("ProfileConfig", "load_config", "parse_config", "public_view")
 
-CONFIG_BYTES = 1_048_576
+CONFIG_BYTES = 262_144
 """A thousand rules fit; a larger file takes the parser seconds."""
 
 PROBLEMS_SHOWN = 5
@@ -149,7 +149,13 @@ def _unusable(path: Path, problems: Sequence[tuple[str, str]]) -> ProfileUnusabl
 
 
 def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
-    for detail in error.errors(include_url=False, include_context=True, include_input=True):
+    details = error.errors(include_url=False)
+    meant = {
+        (detail["loc"][:-1], _closest_setting(detail)) for detail in details if detail["type"] == "extra_forbidden"
+    }
+    for detail in details:
+        if detail["type"] == "missing" and (detail["loc"][:-1], detail["loc"][-1]) in meant:
+            continue  # It is there, misspelt: one problem, told once.
         key = ""
         for part in detail["loc"]:
             key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else part
@@ -159,9 +165,8 @@ def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
 def _explain(detail: ErrorDetails) -> str:
     kind, found = detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        *above, key = detail["loc"]
-        model = _model_at(above)
-        return f"there is no such setting{_guess(str(key), tuple(model.model_fields) if model else ())}"
+        close = _closest_setting(detail)
+        return f"there is no such setting; did you mean `{close}`?" if close else "there is no such setting"
     if kind == "literal_error":
         expected: str = detail["ctx"]["expected"] if "ctx" in detail else ""
         guess = _guess(found, re.findall(r"'([^']*)'", expected)) if isinstance(found, str) else ""
@@ -177,8 +182,14 @@ def _explain(detail: ErrorDetails) -> str:
     return detail["msg"].removeprefix("Input ").removeprefix("Value error, ")
 
 
+def _closest_setting(detail: ErrorDetails) -> str | None:
+    *above, key = detail["loc"]
+    model = _model_at(above)
+    return next(iter(get_close_matches(str(key), model.model_fields, n=1)), None) if model else None
+
+
 def _guess(word: str, known: Sequence[str]) -> str:
-    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    close = get_close_matches(word, known, n=1)
     return f"; did you mean `{close[0]}`?" if close else ""
 
 

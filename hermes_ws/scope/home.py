@@ -103,7 +103,7 @@ class ProfileHome:
 
     def contains(self, path: Path) -> bool:
         """Whether `path`, with all links resolved, is this home or lies in it."""
-        return path.resolve().is_relative_to(self.path)
+        return Path(os.path.realpath(path)).is_relative_to(self.path)
 
     def prepare(self) -> None:
         """Make the directories that a served home needs, 0700 each. The home itself must exist.
@@ -168,7 +168,7 @@ class HomesRoot:
         """The home of a profile. Raises ProfileUnknown when it is absent, or leads out of its place through links."""
         own = self.resolve(name)
         place = self._place(own)
-        home = place.resolve()
+        home = Path(os.path.realpath(place))  # Unlike Path.resolve, it does not raise for a loop of links.
         if not home.is_dir() or not self._is_own(home, place):
             raise _unknown(name)
         return ProfileHome(home)

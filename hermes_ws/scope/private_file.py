@@ -46,13 +46,16 @@ def read_regular(path: Path, *, limit: int, private: bool = False) -> bytes | No
         return None
     except OSError as error:
         raise ProfileUnusable(f"{path} cannot be read: {error.strerror}.", file=str(path)) from None
-    with open(fd, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise ProfileUnusable(f"{path} is not a regular file.", file=str(path))
         if private:
             _check_private(path, found)
-        data = file.read(limit + 1)
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    finally:
+        os.close(fd)
     if len(data) > limit:
         raise ProfileUnusable(f"{path} is larger than {limit} bytes.", file=str(path))
     return data
