@@ -187,7 +187,7 @@ def lose_started(tx: Transaction) -> list[AdmissionRecord]:
     """
     questions.abandon_older(tx)
     rows = tx.connection.execute(
-        "SELECT a.admission_id FROM admission a JOIN execution e"
+        "SELECT a.admission_id FROM admission a INDEXED BY admission_pending JOIN execution e"
         " ON e.thread = a.thread AND e.execution_generation = a.execution_generation"
         f" WHERE {PENDING} AND a.status = 'started' AND e.epoch < ? ORDER BY a.id",
         (tx.epoch,),
@@ -256,10 +256,12 @@ def find(
 ) -> AdmissionRecord | None:
     """An admission of the session by one of its ids. With a principal, only its own; an `input_id` needs one to be
     unique, and without it the newest of that id is found."""
+    wanted = {"principal": principal, "input_id": input_id, "admission_id": admission_id}
+    named = {column: value for column, value in wanted.items() if value is not None}
+    where = "".join([f" AND {column} = ?" for column in named])
     row = connection.execute(
-        f"SELECT {_COLUMNS} FROM admission WHERE session_id = ?1 AND (?2 IS NULL OR principal = ?2)"
-        " AND (?3 IS NULL OR input_id = ?3) AND (?4 IS NULL OR admission_id = ?4) ORDER BY id DESC LIMIT 1",
-        (session_id, principal, input_id, admission_id),
+        f"SELECT {_COLUMNS} FROM admission WHERE session_id = ?{where} ORDER BY id DESC LIMIT 1",
+        (session_id, *named.values()),
     ).fetchone()
     return _record(row) if row is not None else None
 

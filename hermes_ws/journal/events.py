@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 from hermes_ws.contract.methods.threads import Position
 from hermes_ws.journal import threads
@@ -22,8 +21,7 @@ PAGE_BYTES = 256 * 1024
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """What a client's cursor is worth, and the cursor from which it gets events."""
 
     position: Position

@@ -40,7 +40,7 @@ class Readers:
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            connection = self._free.pop() if self._free else connect(self._database, read_only=True)
+            connection = self._take()
         except sqlite3.Error as error:
             raise storage_error(error, self._database) from error
         try:
@@ -56,6 +56,12 @@ class Readers:
             raise
         finally:
             self._free.append(connection)
+
+    def _take(self) -> sqlite3.Connection:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return connect(self._database, read_only=True)
 
     async def close(self) -> None:
         """Wait for the reads that run, then close the connections. Later reads are refused."""

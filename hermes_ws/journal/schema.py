@@ -49,7 +49,8 @@ _VERSION_1: Final[Step] = (
         usage TEXT, created_at REAL NOT NULL,
         UNIQUE (principal, session_id, input_id)
     ) STRICT""",
-    "CREATE INDEX admission_pending ON admission (thread, status, id) WHERE status IN ('queued', 'started', 'unknown')",
+    "CREATE INDEX admission_pending ON admission (session_id, thread_id, id)"
+    " WHERE status IN ('queued', 'started', 'unknown')",
     "CREATE INDEX admission_session ON admission (session_id, id)",
     """CREATE TABLE execution (
         thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE, execution_generation INTEGER NOT NULL,

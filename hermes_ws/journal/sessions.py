@@ -27,12 +27,15 @@ _COLUMNS = (
     " updated_at"
 )
 
-_STATE = """CASE
-    WHEN EXISTS (SELECT 1 FROM admission a JOIN thread t ON t.id = a.thread
-        WHERE t.session_id = s.session_id AND a.status = 'unknown') THEN 'lost'
+PENDING = "status IN ('queued', 'started', 'unknown')"
+"""What has not ended. Word for word the condition of the index `admission_pending`, or SQLite would not use it."""
+
+_STATE = f"""CASE
+    WHEN EXISTS (SELECT 1 FROM admission a INDEXED BY admission_pending
+        WHERE a.session_id = s.session_id AND {PENDING} AND a.status = 'unknown') THEN 'lost'
     WHEN EXISTS (SELECT 1 FROM question q WHERE q.session_id = s.session_id AND q.state = 'open') THEN 'waiting'
-    WHEN EXISTS (SELECT 1 FROM admission a JOIN thread t ON t.id = a.thread
-        WHERE t.session_id = s.session_id AND a.status IN ('queued', 'started')) THEN 'running'
+    WHEN EXISTS (SELECT 1 FROM admission a INDEXED BY admission_pending
+        WHERE a.session_id = s.session_id AND {PENDING}) THEN 'running'
     ELSE 'idle' END"""
 
 _PREVIEW = """coalesce((SELECT substr(text, 1, ?) FROM admission a

@@ -1,8 +1,10 @@
 from hermes_ws.contract.events import Notice
-from hermes_ws.journal.database import Database, ThreadKey
 from hermes_ws.journal import events
+from hermes_ws.journal.database import Database, ThreadKey
 from hermes_ws.wire.cursor import Cursor
+
 KEY = ThreadKey("ses-1", "main")
+
 
 async def test_smoke(journal: Database) -> None:
     tail = await journal.open_tail(KEY)
