@@ -70,16 +70,14 @@ class Binding:
 
     def __init__(self, value: Bound | Permitted) -> None:
         self._value = value
-        self._token: Token[Bound | Permitted] | None = None
 
     def __enter__(self) -> None:
-        self._token = _VARIABLE.set(self._value)
+        self._token: Token[Bound | Permitted] = _VARIABLE.set(self._value)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            _VARIABLE.reset(self._token)
+        _VARIABLE.reset(self._token)
 
 
 def bind(value: Bound) -> Binding:

@@ -47,7 +47,7 @@ PATH_ARGUMENTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType({
 ENVIRONMENT_EVENTS: Final = frozenset({"os.putenv", "os.unsetenv"})
 
 PROCESS_EVENTS: Final = frozenset(
-    {"os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"}
+    {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"}
 )
 
 
@@ -164,12 +164,19 @@ def _real_path(event: str, argument: object) -> str | None:
         if path in ("", ":memory:"):
             return None
         if path.startswith("file:"):
-            path = unquote(path[5:].split("?", 1)[0].split("#", 1)[0])
-            path = "/" + path.lstrip("/") if path.startswith("/") else path
+            path = _path_of_uri(path)
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
         return None  # No such path can be opened either.
+
+
+def _path_of_uri(uri: str) -> str:
+    """The file that SQLite opens for a `file:` address: what follows the authority, if there is one."""
+    path = uri.removeprefix("file:").split("?", 1)[0].split("#", 1)[0]
+    if path.startswith("//"):
+        path = "/" + path[2:].partition("/")[2]
+    return unquote(path)
 
 
 def install(root: HomesRoot) -> Guard:

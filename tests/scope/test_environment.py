@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_ws.contract.errors import ProfileUnusable
+from hermes_ws.scope import environment
 from hermes_ws.scope.environment import child_environment, is_steering, pack, split, unpack
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.profile_scope import ProfileScope
@@ -77,6 +78,12 @@ def test_another_descriptor_is_refused(data: bytes) -> None:
     assert isinstance(refused.value, json.JSONDecodeError | UnicodeDecodeError | ValueError)
 
 
+def test_a_descriptor_that_holds_more_than_any_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "PACKED_BYTES", 10)
+    with pytest.raises(ValueError, match="larger"):
+        unpack(pack(split(START)))
+
+
 def test_a_child_sees_its_own_profiles_value_of_a_shared_name(a: ProfileScope, b: ProfileScope) -> None:
     """Cases ENV-01, ENV-04, ENV-10: the value of the profile acted for; the process environment unchanged."""
     before = dict(os.environ)
@@ -88,16 +95,16 @@ def test_a_child_sees_its_own_profiles_value_of_a_shared_name(a: ProfileScope, b
 
 def test_a_name_of_another_profile_is_absent_even_when_it_is_asked_for(b: ProfileScope) -> None:
     """Cases ENV-02, ENV-03, ENV-06, ENV-15: B's policy names ONLY_A, and B does not have it."""
-    environment = child_environment(START, scope=b)
-    assert "ONLY_A" not in environment
-    assert environment["ONLY_B"] == "only-in-B-0004"
+    given = child_environment(START, scope=b)
+    assert "ONLY_A" not in given
+    assert given["ONLY_B"] == "only-in-B-0004"
 
 
 def test_nothing_is_passed_on_that_no_policy_names(a: ProfileScope, b: ProfileScope) -> None:
     """Cases ENV-03, ENV-05, ENV-07, ENV-13: built from nothing, so a forgotten argument gives less and not more."""
     for scope in (a, b):
-        environment = child_environment(START, scope=scope)
-        assert not {"PARENT_KEY", "SSH_AUTH_SOCK", "PWD", "NOTIFY_SOCKET", "SSL_CERT_FILE"} & set(environment)
+        given = child_environment(START, scope=scope)
+        assert not {"PARENT_KEY", "SSH_AUTH_SOCK", "PWD", "NOTIFY_SOCKET", "SSL_CERT_FILE"} & set(given)
     assert "SHARED" not in child_environment(START, scope=a)
 
 
@@ -115,14 +122,14 @@ def test_what_the_service_manager_passed_belongs_to_the_launch_profile_alone(
 
 def test_a_child_lives_in_its_own_home(b: ProfileScope) -> None:
     """Cases TERM-08, IDENT-04, IDENT-11: HOME is the profile's home/, HERMES_HOME the profile's home, always both."""
-    environment = child_environment(START, scope=b)
-    assert environment["HERMES_HOME"] == str(b.home.path)
-    assert environment["HOME"] == str(b.home.user)
-    assert Path(environment["TMPDIR"]).is_dir()
-    inside = [environment[name] for name in environment if name.startswith("XDG_") or name == "TMPDIR"]
+    given = child_environment(START, scope=b)
+    assert given["HERMES_HOME"] == str(b.home.path)
+    assert given["HOME"] == str(b.home.user)
+    assert Path(given["TMPDIR"]).is_dir()
+    inside = [given[name] for name in given if name.startswith("XDG_") or name == "TMPDIR"]
     assert len(inside) == 6
     assert all(Path(path).is_relative_to(b.home.user) for path in inside)
-    assert (environment["PATH"], environment["LC_ALL"], environment["USER"]) == ("/usr/bin", "C", "u")
+    assert (given["PATH"], given["LC_ALL"], given["USER"]) == ("/usr/bin", "C", "u")
 
 
 @pytest.mark.parametrize(

@@ -218,3 +218,49 @@ def test_a_classic_root_is_guarded_as_a_home_of_its_own(tmp_path: Path) -> None:
             with pytest.raises(GuardTripped):
                 classic.hook("open", (str(path), "r", 0))
     assert classic.tripped() == 3
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments"),
+    [
+        *((event, (f"{{home}}/{at}", f"{{home}}/{at}")) for event, at in guard.PATH_ARGUMENTS.items()),
+        ("os.rename", ("/elsewhere", "{home}/x")),
+        ("os.symlink", ("/elsewhere", "{home}/x")),
+        ("sqlite3.connect", ("file:{home}/x?mode=ro",)),
+        ("sqlite3.connect", ("file://localhost{home}/x#y",)),
+    ],
+)
+def test_every_event_that_reaches_a_path_is_watched(
+    tmp_path: Path, a: ProfileScope, event: str, arguments: tuple[str, ...]
+) -> None:
+    """Asked directly, so that an event which this system's library never raises is covered as well."""
+    there = Guard(HomesRoot.directory(a.home.path.parent))
+    paths = tuple(path.replace("{home}", str(a.home.path)) for path in arguments)
+    there.hook(event, paths)  # Not armed.
+    there.arm()
+    with pytest.raises(GuardTripped):
+        there.hook(event, paths)
+    with permit_process(), pytest.raises(GuardTripped):
+        there.hook(event, paths)
+    with permit_process(), permit(a.home):
+        there.hook(event, paths)
+    with bind(Bound(a)), permit_process():
+        there.hook(event, paths)
+    there.hook(event, (None, None))
+    there.hook(event, ("a\0b", "a\0b"))
+    there.hook(event, (str(tmp_path), str(tmp_path)))
+    assert there.tripped() == 2
+
+
+def test_every_way_to_start_a_process_or_write_the_environment_is_watched(a: ProfileScope) -> None:
+    there = Guard(HomesRoot.directory(a.home.path.parent))
+    with there.armed(), bind(Bound(a)):
+        for event in (*guard.PROCESS_EVENTS, *guard.ENVIRONMENT_EVENTS):
+            with pytest.raises(GuardTripped, match=event):
+                there.hook(event, ())
+        with permit_process():
+            for event in guard.PROCESS_EVENTS:
+                there.hook(event, ())
+        there.hook("import", ("x",))
+        for database in ("", ":memory:", b":memory:", 7):
+            there.hook("sqlite3.connect", (database,))

@@ -56,6 +56,13 @@ def test_a_secret_that_is_cut_into_pieces_is_replaced() -> None:
     assert told[1] == ""
 
 
+def test_a_secret_that_may_grow_into_a_longer_one_is_told_when_it_is_clear_which() -> None:
+    redactor = Secrets({"A": "Abcd1234", "B": "Abcd1234Efgh"}).redactor()
+    assert redactor.feed("x Abcd1234") == "x "
+    assert redactor.feed("Ef") == ""
+    assert redactor.feed("!") == "«secret:A»Ef!"
+
+
 def test_only_what_may_be_a_beginning_is_held_back() -> None:
     redactor = Secrets({"KEY": KEY}).redactor()
     assert redactor.feed("plain text") == "plain text"
