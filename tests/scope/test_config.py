@@ -76,11 +76,11 @@ def test_foreign_is_not_a_setting() -> None:
 @pytest.mark.parametrize(
     ("text", "key", "says"),
     [
-        ("terminal: {directorys: []}", "terminal.directorys", "did you mean `directories`?"),
-        ("terminal: {confine: requird}", "terminal.confine", "did you mean `required`?"),
-        ("approvals: {mode: aks}", "approvals.mode", "did you mean `ask`?"),
-        ("approvals: {rules: [{tool: x, decision: alow}]}", "approvals.rules[0].decision", "did you mean `allow`?"),
-        ("approvals: {rules: [{tool: x, decission: ask}]}", "approvals.rules[0].decission", "`decision`?"),
+        ("terminal: {directoriez: []}", "terminal.directoriez", "did you mean `directories`?"),
+        ("terminal: {confine: requiredd}", "terminal.confine", "did you mean `required`?"),
+        ("approvals: {mode: assk}", "approvals.mode", "did you mean `ask`?"),
+        ("approvals: {rules: [{tool: x, decision: alloww}]}", "approvals.rules[0].decision", "did you mean `allow`?"),
+        ("approvals: {rules: [{tool: x, decisionn: ask}]}", "approvals.rules[0].decisionn", "`decision`?"),
         ("approvals: {rules: [{tool: x}]}", "approvals.rules[0].decision", "is missing"),
         ("providers: {x: {kind: openai, base_ulr: a}}", "providers.x.base_ulr", "did you mean `base_url`?"),
         ("model: {fallbacks: [{provider: loopback, naem: x}]}", "model.fallbacks[0].naem", "did you mean `name`?"),

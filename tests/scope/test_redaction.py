@@ -40,7 +40,7 @@ def test_the_longer_of_two_that_begin_alike_leaves_no_tail() -> None:
 
 @pytest.mark.parametrize("dump", [json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
 def test_a_secret_is_found_inside_of_json(dump: type[str]) -> None:
-    value = 'quo"te\\ñ and\nline'
+    value = 'say"it\\ñ and\nline'
     assert Secrets({"K": value}).redact(dump(value)) == '"«secret:K»"'
 
 
