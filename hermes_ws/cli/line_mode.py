@@ -1,0 +1,192 @@
+"""A conversation, line by line: what is typed is said, what happens is printed below, nothing is drawn again.
+
+Three tasks side by side: one prints what happens, one reads what is typed, one hears the keyboard's interrupt. Leaving
+only detaches. Where the lines come from a pipe or a file, their end waits for what they started.
+"""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from typing import final
+
+import anyio
+from pydantic import ValidationError
+
+from hermes_ws.cli import exits
+from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
+from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line
+from hermes_ws.cli.question_text import Unanswerable, approval, clarification
+from hermes_ws.cli.sanitise import harmless
+from hermes_ws.cli.screen import Screen, Style
+from hermes_ws.cli.typing_in import Lines
+from hermes_ws.cli.view import View
+from hermes_ws.client.connect import Abilities
+from hermes_ws.client.failures import ClientError
+from hermes_ws.client.follow import follow
+from hermes_ws.client.link import Link, Locate, linked
+from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
+from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams
+from hermes_ws.contract.methods.sessions import SESSION_INTERRUPT, InterruptParams
+from hermes_ws.contract.questions import QUESTIONS, OpenQuestion
+
+PROMPT = "> "
+
+
+@final
+class LineMode:
+    """One conversation. `run` gives the exit status and raises nothing that a server can cause."""
+
+    def __init__(self, wanted: Wanted, out: Screen, err: Screen, *, descriptor: int, typed_by_hand: bool) -> None:
+        self._wanted = wanted
+        self._out = out
+        self._err = err
+        self._descriptor = descriptor
+        self._by_hand = typed_by_hand
+        self._view = View(out, err)
+
+    async def run(self, locate: Locate) -> int:
+        """Converse until the person leaves, the lines end, or the server cannot be spoken with."""
+        try:
+            async with linked(locate, Abilities("hermes-ws chat", tuple(QUESTIONS))) as link:
+                opened = await open_session(link, self._wanted, self._err.line)
+                self._greet(opened)
+                return await self._converse(link, opened)
+        except ClientError as error:
+            self._tell(error)
+            return exits.FAILED
+
+    async def _converse(self, link: Link, opened: Opened) -> int:
+        failure: ClientError | None = None
+        status = exits.DONE
+
+        async def show() -> None:
+            nonlocal failure
+            try:
+                async for item in follow(link, opened.session_id, opened.thread_id, after=opened.cursor):
+                    self._view.show(item)
+                    self._invite()
+            except ClientError as error:
+                failure = error
+                tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(show, name="show")
+            tasks.start_soon(self._hear_keyboard, name="keyboard")
+            status = await self._read(link, opened)
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        if self._by_hand:
+            self._err.line(f"Detached. To come back: {resume_line(opened, self._wanted)}")
+        return status
+
+    async def _read(self, link: Link, opened: Opened) -> int:
+        async for line in Lines(self._descriptor):
+            if self._by_hand:
+                self._out.returned()
+            command = parse(line)
+            if isinstance(command, Quit):
+                return exits.DONE
+            try:
+                await self._obey(command, link, opened)
+            except ClientError as error:
+                self._tell(error)
+            self._invite()
+        if self._by_hand:
+            return exits.DONE
+        await self._view.settled()
+        if self._view.questions or self._view.lost:
+            self._err.line(f"It waits for a person: {resume_line(opened, self._wanted)}")
+            return exits.NEEDS_A_PERSON
+        return exits.FAILED if self._view.failed else exits.DONE
+
+    async def _hear_keyboard(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                self._out.returned()
+                self._err.line("/stop ends what runs, /quit leaves.", Style.DIM)
+                self._invite()
+
+    # --- commands --------------------------------------------------------------------------------------------------
+
+    async def _obey(self, command: Command, link: Link, opened: Opened) -> None:
+        match command:
+            case Say():
+                await self._say(command.text, link, opened)
+            case Approve() | Answer():
+                await self._answer(command, link)
+            case Stop():
+                await self._stop(link, opened)
+            case Help():
+                for line in HELP:
+                    self._out.line(line)
+            case Wrong():
+                self._err.line(command.why, Style.WARNING)
+            case Quit() | Nothing():
+                pass
+
+    async def _say(self, text: str, link: Link, opened: Opened) -> None:
+        input_id = uuid.uuid4().hex
+        try:
+            params = SubmitParams(
+                session_id=opened.session_id, thread_id=opened.thread_id, input_id=input_id, text=text
+            )
+        except ValidationError:
+            self._err.line("That is too long to be said at once.", Style.WARNING)
+            return
+        self._view.submitting(input_id)
+        self._view.submitted((await link.call(PROMPT_SUBMIT, params)).admission_id)
+
+    async def _answer(self, command: Approve | Answer, link: Link) -> None:
+        question = self._view.questions.get(command.id)
+        if question is None:
+            self._err.line(f"No question {harmless(command.id)} is open here.", Style.WARNING)
+            return
+        try:
+            params = _answer_params(question, command)
+        except (Unanswerable, ValidationError) as error:
+            self._err.line(str(error) if isinstance(error, Unanswerable) else "That is no answer.", Style.WARNING)
+            return
+        answered = await link.call(QUESTION_ANSWER, params)
+        self._view.answered(question.id)
+        if answered.outcome != "settled":
+            self._err.line(f"Your answer came late: {question.id} is {answered.outcome.replace('_', ' ')}.")
+
+    async def _stop(self, link: Link, opened: Opened) -> None:
+        if self._view.execution is None:
+            self._err.line("Nothing runs.")
+            return
+        params = InterruptParams(
+            session_id=opened.session_id, thread_id=opened.thread_id, execution_generation=self._view.execution
+        )
+        result = await link.call(SESSION_INTERRUPT, params)
+        if result.outcome != "accepted":
+            self._err.line(f"Nothing was stopped: {result.outcome.replace('_', ' ')}.")
+
+    # --- around it -------------------------------------------------------------------------------------------------
+
+    def _greet(self, opened: Opened) -> None:
+        self._err.line(f"Session: {harmless(opened.session_id)}")
+        if opened.snapshot is not None:
+            self._view.history(opened.snapshot.messages or [])
+        if self._by_hand:
+            self._err.line(f"Profile {harmless(opened.profile)}. /help shows what can be typed.", Style.DIM)
+
+    def _invite(self) -> None:
+        idle = not self._view.busy and self._view.execution is None
+        if self._by_hand and self._out.interactive and self._out.at_start and (idle or self._view.questions):
+            self._out.write(PROMPT)
+
+    def _tell(self, error: ClientError) -> None:
+        self._err.line(f"Error: {harmless(error.message)}", Style.ERROR)
+        if error.hint:
+            self._err.line(harmless(error.hint))
+
+
+def _answer_params(question: OpenQuestion, command: Approve | Answer) -> AnswerParams:
+    if isinstance(command, Approve):
+        result = approval(question, command.choice, command.reason)
+    else:
+        result = clarification(question, command.text)
+    return AnswerParams(id=question.id, result=result, execution_generation=question.execution_generation)

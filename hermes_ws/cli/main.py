@@ -1,0 +1,45 @@
+"""The `hermes-ws` command. Each subcommand loads what it needs when it runs, so that help and mistakes are quick."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+
+from hermes_ws import __version__
+from hermes_ws.cli.chat import chat
+from hermes_ws.cli.serve import serve
+from hermes_ws.cli.status import status
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="""\b
+Environment:
+  HERMES_HOME               the home whose server is meant
+                            (default: ~/.hermes)
+  HERMES_TUI_GATEWAY_URL    a server elsewhere: wss://host/ws
+  HERMES_TUI_GATEWAY_TOKEN  its token
+  NO_COLOR                  no colours""",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="hermes-ws")
+def hermes_ws() -> None:
+    """Serve AI agent profiles, and talk with their agents."""
+
+
+hermes_ws.add_command(serve)
+hermes_ws.add_command(chat)
+hermes_ws.add_command(status)
+
+
+def main() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
+    hermes_ws(prog_name="hermes-ws")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Text from elsewhere, made harmless for a terminal.
+
+A terminal obeys what it is sent: a model, a file or a command's output could move the cursor over a question, rename
+the window, or answer in the user's place. So control characters are shown as pictures of themselves, and the marks
+that turn the direction of writing around are left out. Works on any piece of a text; nothing is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_KEPT = frozenset("\n\t")
+
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in _KEPT and chr(code) != "\r"}
+_DELETE = {0x7F: "\u2421"}
+_UPPER_CONTROLS = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
+_TURNED_AROUND = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_ENDS_OF_LINE = {0x0D: None, 0x2028: "\n", 0x2029: "\n"}
+_TABLE: Mapping[int, str | None] = MappingProxyType(
+    _PICTURES | _DELETE | _UPPER_CONTROLS | _TURNED_AROUND | _ENDS_OF_LINE
+)
+
+
+def harmless(text: str) -> str:
+    """The text, with lines and tabs kept and every other control character made visible or left out."""
+    return text.translate(_TABLE)
+
+
+def one_line(text: str, columns: int) -> str:
+    """The beginning of the text as one harmless line of at most `columns` characters."""
+    flat = " ".join(harmless(text).split())
+    return flat if len(flat) <= columns else flat[: max(columns - 3, 0)] + "..."
