@@ -33,7 +33,7 @@ def main() -> int:
             prepare()
             confined = confine(wishes)
             loop = Loop(control, wishes, confined)
-        except (OSError, orders.Malformed) as error:
+        except (OSError, ValueError) as error:
             control.send(orders.encode({"fatal": f"{type(error).__name__}: {error}"[:1000]}))
             return 1
         # What lives now lives for ever: looking through it would only unshare pages with the children.

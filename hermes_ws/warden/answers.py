@@ -58,6 +58,8 @@ def ended(data: bytes) -> Ended:
 
 def confinement(data: bytes) -> Confinement:
     """What the warden says once it is ready; raises `orders.Malformed`, and `WardenFailed` with its reason."""
+    if not data:
+        raise errors.WardenFailed("The warden ended before it was ready.")
     answer = orders.decode(data)
     if "fatal" in answer:
         raise errors.WardenFailed(f"The warden could not start: {orders.text(answer, 'fatal')[:_NOTE_CHARACTERS]}")

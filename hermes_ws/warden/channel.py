@@ -21,6 +21,7 @@ class Channel:
     def __init__(self, control: socket.socket) -> None:
         self._socket = trio.socket.from_stdlib_socket(control)
         self._turn = trio.Lock()
+        self._closed = False
 
     async def send(self, order: Mapping[str, object], given: Sequence[int]) -> None:
         """Send an order and copies of the descriptors `given`, in the order of the callers.
@@ -38,6 +39,8 @@ class Channel:
                 data = orders.encode({"large": len(data)})
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))] if given else []
             async with self._turn:
+                if self._closed:
+                    raise trio.ClosedResourceError
                 await self._socket.sendmsg([data], ancillary)
         except (BrokenPipeError, ConnectionResetError, trio.ClosedResourceError) as error:
             raise errors.WardenFailed("The warden has ended.") from error
@@ -52,6 +55,8 @@ class Channel:
         when this end was closed meanwhile.
         """
         try:
+            if self._closed:
+                raise trio.ClosedResourceError
             return await self._socket.recv(orders.REPLY_BYTES)
         except ConnectionResetError:
             return b""
@@ -60,6 +65,7 @@ class Channel:
 
     def close(self) -> None:
         """Close this end: the sign for the warden to end everything. Whoever waits here is woken."""
+        self._closed = True
         self._socket.close()
 
 

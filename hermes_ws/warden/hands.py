@@ -206,8 +206,9 @@ class Warden:
                 if self._process.poll() is None:
                     self._kill()
                     await self._left_within(KILLED_WITHIN_S)
+                reaped = self._process.poll() is not None
                 if self._subreaper is not None:
-                    if self._process.poll() is not None:
+                    if reaped:
                         self._subreaper.forget(self._process.pid)
                     await self._subreaper.end_orphans()
             finally:

@@ -1,0 +1,231 @@
+"""How wardens end: with their socket, with their owner, by force; and that nothing below outlives them.
+
+What ends whole processes is tried in a process of its own, which is killed for real.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from hermes_ws.contract import errors
+from hermes_ws.warden import descendants
+from hermes_ws.warden.descendants import Seen
+from hermes_ws.warden.grants import Grants
+from hermes_ws.warden.hands import Warden
+
+if TYPE_CHECKING:
+    from tests.warden.conftest import Place
+
+ROOT = Path(__file__).parents[2]
+
+DAEMON = "setsid bash -c 'echo $$ > daemon; exec sleep 1000' & while [ ! -s daemon ]; do sleep 0.01; done; echo up"
+
+SERVER = """
+import signal, sys, trio
+from pathlib import Path
+from hermes_ws.warden.grants import Command, Grants
+from hermes_ws.warden.hands import Warden
+from hermes_ws.warden.subreaper import become_subreaper
+from hermes_ws.contract import errors
+
+directory, daemon = Path(sys.argv[1]), sys.argv[2]
+
+def command(script):
+    return Command(("bash", "-c", script), directory, {"PATH": "/usr/bin:/bin"}, 1000, 1000)
+
+async def wait_then_fail(warden):
+    try:
+        await warden.run(command("echo $$ > waiting; sleep 1000 & wait"))
+    except errors.WardenFailed:
+        print("failed", flush=True)
+
+async def main():
+    subreaper = become_subreaper()
+    first = await Warden.start(Grants(write=(directory,)), subreaper=subreaper)
+    second = await Warden.start(Grants(write=(directory,)), subreaper=subreaper)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(first.serve)
+        nursery.start_soon(second.serve)
+        await first.run(command(daemon))
+        nursery.start_soon(wait_then_fail, first)
+        while not (directory / "waiting").exists() or not (directory / "waiting").read_text().strip():
+            await trio.sleep(0.01)
+        print("ready", first.statistics().pid, second.statistics().pid, flush=True)
+        while first.alive:
+            await trio.sleep(0.01)
+        done = await second.run(command("echo second lives"))
+        print(done.output.decode().strip(), flush=True)
+        await trio.to_thread.run_sync(sys.stdin.read)
+        nursery.cancel_scope.cancel()
+
+trio.run(main)
+"""
+
+
+def seen(pid: int) -> Seen:
+    found = descendants.look(pid)
+    assert found is not None
+    return found
+
+
+def pid_in(path: Path) -> int:
+    return int(path.read_text())
+
+
+async def gone(*processes: Seen) -> None:
+    """Wait until none of them lives; a zombie of init's counts as gone only when it is reaped."""
+    with trio.fail_after(20):
+        while any((now := descendants.look(one.pid)) and now.started == one.started for one in processes):  # noqa: ASYNC110 - a process of its own has no event
+            await trio.sleep(0.01)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A server of its own; the test says in which mode by reading from it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path), DAEMON],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with process:
+        yield process
+        process.kill()
+
+
+def ready(server: subprocess.Popen[str]) -> tuple[Seen, Seen]:
+    assert server.stdout is not None
+    word, first, second = server.stdout.readline().split()
+    assert word == "ready"
+    return seen(int(first)), seen(int(second))
+
+
+async def test_nothing_survives_a_server_that_is_killed(server: subprocess.Popen[str], tmp_path: Path) -> None:
+    """REAP-18: not the wardens, not a running command, not a daemon in a session of its own."""
+    wardens = ready(server)
+    children = seen(pid_in(tmp_path / "daemon")), seen(pid_in(tmp_path / "waiting"))
+    server.kill()
+    await gone(*wardens, *children)
+
+
+async def test_a_killed_warden_takes_its_children_along_and_no_other_warden(
+    server: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    first, second = ready(server)
+    children = seen(pid_in(tmp_path / "daemon")), seen(pid_in(tmp_path / "waiting"))
+    os.kill(first.pid, signal.SIGKILL)
+    assert server.stdout is not None
+    assert server.stdin is not None
+    assert {server.stdout.readline(), server.stdout.readline()} == {"failed\n", "second lives\n"}
+    await gone(first, *children)
+    server.stdin.close()
+    assert server.wait(20) == 0
+    await gone(second)
+
+
+async def test_a_warden_that_is_asked_by_a_signal_ends_everything_below(
+    server: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    first, _ = ready(server)
+    children = seen(pid_in(tmp_path / "daemon")), seen(pid_in(tmp_path / "waiting"))
+    os.kill(first.pid, signal.SIGTERM)
+    await gone(first, *children)
+
+
+async def test_closing_ends_daemons_and_running_commands(place: Place, nursery: trio.Nursery) -> None:
+    warden = await Warden.start(place.grants)
+    nursery.start_soon(warden.serve)
+    await warden.run(place.command("bash", "-c", DAEMON))
+    daemon = seen(pid_in(place.inside / "daemon"))
+    failed = trio.Event()
+    running = trio.Event()
+
+    async def work() -> None:
+        with pytest.raises(errors.WardenFailed):
+            await warden.run(place.command("bash", "-c", "echo up; sleep 1000 & wait"), lambda _piece: running.set())
+        failed.set()
+
+    nursery.start_soon(work)
+    await running.wait()
+    await warden.close()
+    assert descendants.look(daemon.pid) is None
+    await failed.wait()
+    assert not warden.alive
+    with pytest.raises(errors.WardenFailed, match="has ended"):
+        await warden.run(place.command("true"))
+    await warden.close()
+
+
+async def test_cancelling_the_owner_ends_the_warden_first(place: Place) -> None:
+    warden = await Warden.start(place.grants)
+    process = seen(warden.statistics().pid)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        nursery.start_soon(
+            warden.run,
+            place.command("bash", "-c", "echo up; sleep 1000 & setsid sleep 1000 & wait"),
+            lambda _piece: nursery.cancel_scope.cancel(),
+        )
+    assert descendants.look(process.pid) is None
+    assert not [one for one in descendants.below(os.getpid()) if one.parent == process.pid]
+
+
+async def test_starting_can_be_cancelled_at_any_step(place: Place) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    cancelled: list[bool] = []
+    for steps in range(1, 10):
+        with trio.CancelScope() as scope:
+            task = trio.lowlevel.current_task()
+
+            class Cancelling(trio.abc.Instrument):
+                left = steps
+
+                def before_task_step(self, running: trio.lowlevel.Task) -> None:
+                    if running is task:  # noqa: B023
+                        self.left -= 1
+                        if self.left == 0:
+                            scope.cancel()
+
+            instrument = Cancelling()
+            trio.lowlevel.add_instrument(instrument)
+            try:
+                await (await Warden.start(place.grants)).close()
+            finally:
+                trio.lowlevel.remove_instrument(instrument)
+        assert descendants.below(os.getpid()) == []
+        assert len(os.listdir("/proc/self/fd")) == before
+        cancelled.append(scope.cancelled_caught)
+    assert any(cancelled)
+    assert not cancelled[-1]
+
+
+async def test_idleness_is_counted_from_the_last_order(warden: Warden, place: Place) -> None:
+    assert warden.idle_since <= trio.current_time()
+    before = warden.idle_since
+    await warden.run(place.command("true"))
+    assert warden.idle_since > before
+    assert warden.statistics().orders == 1
+
+
+async def test_a_program_that_is_no_interpreter_is_a_failure_with_a_reason(place: Place) -> None:
+    with pytest.raises(errors.WardenFailed, match="No such file"):
+        await Warden.start(place.grants, python="/no/such/python")
+    with pytest.raises(errors.WardenFailed):
+        await Warden.start(place.grants, python="/bin/true")
+    assert descendants.below(os.getpid()) == []
+
+
+async def test_a_warden_that_cannot_confine_says_why(place: Place) -> None:
+    wrong = Grants(write=(place.inside,), confine="auto", network="allow", read=(Path("/\0"),))
+    with pytest.raises(errors.WardenFailed, match="null byte"):
+        await Warden.start(wrong)
