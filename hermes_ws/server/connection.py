@@ -121,6 +121,10 @@ class Connection:
     def negotiated(self, value: Negotiated) -> None:
         self._delivery.negotiated = value
 
+    def may_address(self, profile: str) -> bool:
+        """Whether a profile can be reached from here: the principal may, and the path binds to no other."""
+        return self.profile in (None, profile) and self.principal.may_address(profile)
+
     def reply(self, frame: Frame) -> None:
         """Send the answer to a request. Goes before events, never fails for lack of room; no effect once closing."""
         if len(frame) > self._limits.frame_bytes:
@@ -183,7 +187,7 @@ class Connection:
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                self._outbox.put(self._encoded(welcome()))
+                self._outbox.put(self._encoded(welcome(self)))
                 self._ping_at = trio.current_time() + self._limits.ping_every
                 self._corked = False
                 nursery.start_soon(self._write, name=f"{self.id} writer")
@@ -274,7 +278,7 @@ class Connection:
             if self._turn(said):
                 self._close_by = trio.current_time() + self._limits.close_deadline
                 self._delivery.end()
-                self._ring()
+            self._ring()
 
     def _pump(self) -> None:
         """Write what there is and the socket takes; what is left is the writer's. Answers first, then events."""

@@ -65,10 +65,10 @@ class Intake:
 
     def _request(self, request: Request, size: int) -> None:
         self.owed += 1
-        if request.method == GATEWAY_PING.name and not request.params:
-            self._connection.reply(reply_frame(request.id, _PONG))
-        elif self._outbox.frames >= self._limits.unread_frames:
+        if self._outbox.frames >= self._limits.unread_frames:
             self._connection.close(OVERLOADED, "too many answers are waiting to be read")
+        elif request.method == GATEWAY_PING.name and not request.params:
+            self._connection.reply(reply_frame(request.id, _PONG))
         elif self._outbox.bytes >= self._limits.unread_bytes:
             error = Overloaded("Too many answers are waiting to be read.", retry_after_s=RETRY_AFTER)
             self._connection.reply(error_frame(request.id, error.to_wire()))

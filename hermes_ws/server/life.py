@@ -1,7 +1,7 @@
 """The life of a connection, as a table.
 
 While a connection is *closing*, what was queued before the close frame is still sent, and nothing that arrives is
-looked at. One that has *ended* has told its dispatcher, follows no thread and holds no descriptor. A connection ends at once
+looked at. One that has *ended* has told its dispatcher, follows no thread and holds no descriptor. It ends at once
 when its socket breaks, when nothing was heard since the last ping but one, and when the socket took nothing for the
 send deadline; what it had not sent is in the journal, for the next connection.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -35,12 +35,23 @@ class ListenerStatistics:
 
 @final
 class Listener:
-    """All connections of a server, on whichever of its sockets they came."""
+    """All connections of a server, on whichever of its sockets they came.
 
-    def __init__(self, site: Site, *, dispatcher: Dispatcher, welcome: Welcome) -> None:
+    `joined` is told of each connection before it reads or writes anything; its dispatcher's `gone` is told of its end.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        *,
+        dispatcher: Dispatcher,
+        welcome: Welcome,
+        joined: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
         self._site = site
         self._dispatcher = dispatcher
         self._welcome = welcome
+        self._joined = joined
         self._connections: dict[str, Connection] = {}
         self._visitors: OrderedDict[int, trio.CancelScope] = OrderedDict()
         self._accepting = trio.CancelScope()
@@ -145,6 +156,7 @@ class Listener:
             limits=self._site.limits,
         )
         self._connections[connection.id] = connection
+        self._joined(connection)
         try:
             await connection.run(self._welcome, upgraded.early)
         finally:
