@@ -1,0 +1,246 @@
+"""May the agent do this? Rules decide; what no rule decides is asked.
+
+The profile's rules come first, in their order, then the default rules; the first that fits decides and is named. What a
+person allowed for the session lifts an `ask`, never a `deny`. A command line is judged part by part and the strictest
+answer counts. A rule about a program's name never allows a part whose name does not tell what would run (`commandline`,
+`programs`): that is asked. A rule that denies is held more widely: it also fits where such a part only mentions the
+command.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal, final
+
+from hermes_ws.agent.commandline import CommandLine, Part, mentions, parse
+from hermes_ws.agent.programs import problems_of, program, reads_only
+from hermes_ws.agent.tools.tool import Subject
+from hermes_ws.scope.sections import RuleConfig
+
+Verdict = Literal["allow", "ask", "deny"]
+Mode = Literal["ask", "auto", "deny"]
+
+_STRICTNESS: Final[Mapping[Verdict, int]] = MappingProxyType({"allow": 0, "ask": 1, "deny": 2})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to become of a call, and the rule that says so. `prefixes` are the command parts that are asked about."""
+
+    verdict: Verdict
+    rule: str
+    prefixes: tuple[tuple[str, ...], ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ApprovalPolicy:
+    """Mode and rules of a profile, and whether a kernel confines what its tools do."""
+
+    mode: Mode = "ask"
+    rules: Sequence[RuleConfig] = ()
+    confined: bool = False
+
+    def in_mode(self, mode: Mode | None) -> ApprovalPolicy:
+        """The same rules in another mode; the same policy for None."""
+        return self if mode is None else replace(self, mode=mode)
+
+
+@final
+class SessionApprovals:
+    """What was allowed for the rest of one session. It is not stored, and no other session has a part in it."""
+
+    def __init__(self) -> None:
+        self._prefixes: set[tuple[str, ...]] = set()
+        self._exact: set[tuple[str, str]] = set()
+
+    def remember(self, subject: Subject, decision: Decision) -> None:
+        """Allow from now on exactly what the question showed: these argv prefixes, or this very line, path or tool."""
+        if decision.prefixes:
+            self._prefixes.update(decision.prefixes)
+        else:
+            self._exact.add(_exactly(subject))
+
+    def covers(self, subject: Subject) -> bool:
+        """Whether this very line, path or tool was allowed."""
+        return _exactly(subject) in self._exact
+
+    def covers_argv(self, argv: Sequence[str]) -> bool:
+        """Whether these words begin as a command that was allowed."""
+        return any(tuple(argv[: len(prefix)]) == prefix for prefix in self._prefixes)
+
+
+def decide(
+    subject: Subject, *, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None = None
+) -> Decision:
+    """Decide about one call. Looks at nothing but its arguments.
+
+    `cwd` is the session's directory and `resolved` the path of the call, both with their links resolved.
+    """
+    if subject.command is not None:
+        found = _judge_line(subject, policy, session, cwd, resolved)
+    else:
+        found = _judge(subject, policy, session, cwd, resolved)
+    if found.verdict != "ask":
+        return found
+    if policy.mode == "deny":
+        return Decision("deny", f"approvals.mode is deny, and it would have been asked ({found.rule})")
+    if policy.mode == "auto" and policy.confined:
+        return Decision("allow", f"approvals.mode is auto ({found.rule})")
+    return found
+
+
+def _judge(
+    subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None
+) -> Decision:
+    """Decide about a call that has no command line."""
+    for number, rule in enumerate(policy.rules):
+        if _about(rule, subject) and rule.command is None and _path_fits(rule, cwd, resolved):
+            if rule.decision == "ask" and session.covers(subject):
+                break
+            return Decision(rule.decision, _named(number, rule))
+    if session.covers(subject):
+        return Decision("allow", "allowed for this session")
+    if subject.needs == frozenset({"asks"}):
+        return Decision("allow", "default: questions are asked")
+    if subject.path is None or resolved is None or not subject.needs <= {"reads", "writes"}:
+        return Decision("ask", "no rule is about this tool")
+    if not policy.confined:
+        return Decision("ask", "nothing is confined here, so files are asked about")
+    if not resolved.is_relative_to(cwd):
+        return Decision("ask", "the path is outside of the session's directory")
+    if "writes" in subject.needs and _steers_git(resolved, cwd):
+        return Decision("ask", "git takes programs to run from this file")
+    return Decision("allow", "default: files in the session's directory")
+
+
+def _judge_line(
+    subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None
+) -> Decision:
+    """Decide about a command line: the strictest of its parts."""
+    line = parse(subject.command or "")
+    elsewhere = resolved is not None and not resolved.is_relative_to(cwd)
+    if session.covers(subject):
+        # An earlier yes does not lift a rule that denies: the profile may have been told to since.
+        denied = [each for each in _parts(line, policy, session, subject, elsewhere) if each.verdict == "deny"]
+        return denied[0] if denied else Decision("allow", "allowed for this session")
+    judged = _parts(line, policy, session, subject, elsewhere)
+    strictest = max(judged, key=lambda each: _STRICTNESS[each.verdict])
+    asked = [each for each in judged if each.verdict == "ask"]
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    if strictest.verdict == "ask" and all(each.prefixes for each in asked):
+        prefixes = tuple(dict.fromkeys(prefix for each in asked for prefix in each.prefixes))
+    return Decision(strictest.verdict, strictest.rule, prefixes)
+
+
+def _parts(
+    line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, elsewhere: bool
+) -> list[Decision]:
+    opaque = line.problem
+    parts = line.parts or (Part((), (opaque or "it holds no command",)),)
+    return [_judge_part(part, line, policy, session, subject, elsewhere) for part in parts]
+
+
+def _judge_part(
+    part: Part, line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, elsewhere: bool
+) -> Decision:
+    problems = (*part.problems, *(problems_of(part.argv) if part.argv else ()))
+    if elsewhere:
+        problems = (*problems, "it would run outside of the session's directory")
+    named = _words(part.argv)
+    for number, rule in enumerate(policy.rules):
+        if not _about(rule, subject) or rule.path is not None:
+            continue
+        if rule.decision == "ask" and not problems and session.covers_argv(part.argv):
+            continue
+        if rule.command is None:
+            return Decision(rule.decision, _named(number, rule), _prefixes(part, problems))
+        pattern = rule.command.split()
+        if named and _fits(pattern, named):
+            if rule.decision == "allow" and problems:
+                return Decision("ask", f"{_named(number, rule)} does not cover it: {problems[0]}")
+            return Decision(rule.decision, _named(number, rule), _prefixes(part, problems))
+        if rule.decision != "allow" and problems and _mentioned(pattern, part, line):
+            return Decision(rule.decision, f"{_named(number, rule)}, which it mentions")
+    if problems:
+        return Decision("ask", f"no rule can allow it: {problems[0]}")
+    if session.covers_argv(part.argv):
+        return Decision("allow", "allowed for this session")
+    if not reads_only(part.argv):
+        return Decision("ask", "no rule is about this command", _prefixes(part, ()))
+    if not policy.confined:
+        return Decision("ask", "nothing is confined here, so reading is asked about", _prefixes(part, ()))
+    return Decision("allow", f"default: commands that only read ({program(part.argv)})")
+
+
+def _about(rule: RuleConfig, subject: Subject) -> bool:
+    return fnmatchcase(subject.tool, rule.tool)
+
+
+def _words(argv: Sequence[str]) -> tuple[str, ...]:
+    return (program(argv), *argv[1:]) if argv else ()
+
+
+def _fits(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether `words` begin as the pattern says. A trailing `*` also stands for no word at all."""
+    wanted = pattern[:-1] if pattern[-1] == "*" and len(pattern) > 1 else pattern
+    if len(words) < len(wanted):
+        return False
+    return all(fnmatchcase(word, each) for word, each in zip(words, wanted, strict=False))
+
+
+def _mentioned(pattern: Sequence[str], part: Part, line: CommandLine) -> bool:
+    """Whether a part that hides something names the command anywhere: in its words, or in the text of the line."""
+    said = [os.path.basename(word) or word for word in mentions(line.text)]
+    candidates = (said, list(part.argv))
+    return any(_fits(pattern, words[start:]) for words in candidates for start in range(len(words)))
+
+
+def _prefixes(part: Part, problems: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """What a yes for the session would cover. Nothing by its words when those do not tell what runs."""
+    return () if problems or not part.argv else (part.argv,)
+
+
+def _path_fits(rule: RuleConfig, cwd: Path, resolved: Path | None) -> bool:
+    if rule.path is None:
+        return True
+    if resolved is None:
+        return False
+    return re.fullmatch(_path_pattern(os.path.normpath(cwd / rule.path)), str(resolved), re.DOTALL) is not None
+
+
+def _path_pattern(pattern: str) -> str:
+    """`**` is any number of directories (and `x/**` also `x` itself), `*` and `?` do not cross a slash."""
+    if pattern.endswith("/**"):
+        return _path_pattern(pattern[:-3]) + "(?:/.*)?"
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(wild.get(piece, re.escape(piece)) for piece in pieces)
+
+
+def _steers_git(resolved: Path, cwd: Path) -> bool:
+    """Whether git would read what to run from this file: in a `.git`, or as part of a bare repository."""
+    below = resolved.relative_to(cwd).parts
+    return resolved.name == "HEAD" or any(part.lower() == ".git" for part in (*below, *cwd.parts))
+
+
+def _named(number: int, rule: RuleConfig) -> str:
+    about = " ".join(
+        f"{key}: {value}"
+        for key, value in (("tool", rule.tool), ("command", rule.command), ("path", rule.path))
+        if value
+    )
+    return f"approvals.rules[{number}] ({about}, decision: {rule.decision})"
+
+
+def _exactly(subject: Subject) -> tuple[str, str]:
+    if subject.command is not None:
+        return subject.tool, f"{subject.cwd or ''}\0{subject.command}"
+    return subject.tool, subject.path or ""

@@ -1,0 +1,252 @@
+"""One batch of tool calls: each is decided, run, told, and gets exactly one result.
+
+Calls that only read run side by side when the whole batch does; all others run in order. Whatever ends the batch early,
+an interrupt or a bug, each call has a result when this is left, because a history without it is refused by the next
+request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, cast, final
+
+import trio
+
+from hermes_ws.agent.approvals import Decision, SessionApprovals, decide
+from hermes_ws.agent.ports import Asker, Hands, Narrator, NoAnswerer, QuestionExpired, ToolOutcome
+from hermes_ws.agent.reply import RequestedCall, commit
+from hermes_ws.agent.request import TurnRequest
+from hermes_ws.agent.tools.output import fit
+from hermes_ws.agent.tools.tool import Prepared, Subject, Tool, ToolContext, refused
+from hermes_ws.contract.content import ToolResultBlock
+from hermes_ws.contract.errors import HermesError, InvalidParams, StaleEpoch, StorageUnavailable
+from hermes_ws.contract.questions import APPROVAL, ApprovalParams, ApprovalResult
+
+INTERRUPTED: Final = "Interrupted before it finished. What it had done until then stands."
+NOT_STARTED: Final = "Not started: the turn was interrupted before."
+BROKEN_OFF: Final = "Broken off by an error in the server. It may have taken effect or not."
+
+_ENDS_TURN: Final = (StorageUnavailable, StaleEpoch)
+"""Not the tool's failures: what happens can no longer be written down, so nothing more may happen."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What all calls of a turn share."""
+
+    request: TurnRequest
+    tools: Mapping[str, Tool]
+    narrator: Narrator
+    hands: Hands
+    asker: Asker
+    approvals: SessionApprovals
+
+
+@final
+class Batch:
+    """The calls of one reply, and what became of each."""
+
+    def __init__(self, bench: Workbench, calls: Sequence[RequestedCall]) -> None:
+        self._bench = bench
+        self._calls = calls
+        self._started: set[str] = set()
+        self._outcomes: dict[str, ToolOutcome] = {}
+
+    async def run(self) -> Sequence[ToolResultBlock]:
+        """Run all calls and commit their results, in the order of the calls.
+
+        Cancelling ends what runs; the calls that had no result by then get one that says so.
+        """
+        try:
+            if all(self._reads_only(call) for call in self._calls):
+                await self._side_by_side()
+            else:
+                for call in self._calls:
+                    await self._one(call)
+        except BaseException as raised:
+            await self._finish(INTERRUPTED if _is_cancellation(raised) else BROKEN_OFF)
+            raise
+        return await self._finish(BROKEN_OFF)
+
+    async def _side_by_side(self) -> None:
+        """Decide about each in order, since a person answers one question at a time; then run all that may."""
+        allowed: list[tuple[RequestedCall, Prepared]] = []
+        for call in self._calls:
+            prepared = await self._admitted(call)
+            if prepared is not None:
+                allowed.append((call, prepared))
+        try:
+            async with trio.open_nursery() as nursery:
+                for call, prepared in allowed:
+                    nursery.start_soon(self._perform, call, prepared)
+        except BaseExceptionGroup as group:
+            failed = _failures(group)
+            if not failed:
+                raise
+            raise failed[0] from group
+
+    async def _one(self, call: RequestedCall) -> None:
+        prepared = await self._admitted(call)
+        if prepared is not None:
+            await self._perform(call, prepared)
+
+    async def _admitted(self, call: RequestedCall) -> Prepared | None:
+        """The call, ready to run; None when it may not, and then it has its result."""
+        refusal: ToolOutcome | None
+        tool = self._bench.tools.get(call.block.name)
+        prepared: Prepared | None = None
+        if call.problem:
+            refusal = ToolOutcome(f"The call was not made: {call.problem}", is_error=True)
+        elif tool is None:
+            known = ", ".join(self._bench.tools) or "none"
+            refusal = ToolOutcome(f"There is no tool {call.block.name}. There are: {known}.", is_error=True)
+        else:
+            try:
+                prepared = tool.prepare(call.arguments)
+            except InvalidParams as error:
+                refusal = refused(error, tool.spec)
+            else:
+                refusal = await self._refusal(prepared.subject)
+        if refusal is not None:
+            await self._done(call, refusal)
+            return None
+        return prepared
+
+    async def _perform(self, call: RequestedCall, prepared: Prepared) -> None:
+        bench = self._bench
+        self._started.add(call.block.call_id)
+        await bench.narrator.tool_start(call.block)
+        context = ToolContext(
+            hands=bench.hands,
+            asker=bench.asker,
+            session_id=bench.request.session_id,
+            thread_id=bench.request.thread_id,
+            deadline_s=bench.request.settings.deadline_s,
+            progress=lambda piece: bench.narrator.tool_progress(call.block.call_id, piece),
+            redact=bench.request.settings.redaction.redact,
+        )
+        began = trio.current_time()
+        try:
+            outcome = await prepared.run(context)
+        except _ENDS_TURN:
+            raise
+        except HermesError as error:
+            outcome = ToolOutcome(f"{error.message} {error.hint}".strip(), is_error=True)
+        if not outcome.duration_ms:
+            outcome = replace(outcome, duration_ms=round((trio.current_time() - began) * 1000))
+        await self._done(call, outcome)
+
+    async def _done(self, call: RequestedCall, outcome: ToolOutcome) -> None:
+        """Commit the outcome of one call, also when cancelled: it has happened."""
+        fitted = fit(outcome.output, self._bench.request.settings.redaction.redact)
+        told = replace(outcome, output=fitted.text, truncated=outcome.truncated or fitted.cut)
+        self._outcomes[call.block.call_id] = told
+        await commit(lambda: self._bench.narrator.tool_complete(call.block, told))
+
+    async def _finish(self, reason: str) -> Sequence[ToolResultBlock]:
+        """Give each call without an outcome one, and commit the results of the batch."""
+        for call in self._calls:
+            if call.block.call_id not in self._outcomes:
+                started = call.block.call_id in self._started
+                await self._done(call, ToolOutcome(reason if started else NOT_STARTED, is_error=True))
+        blocks = [
+            ToolResultBlock(
+                call_id=call.block.call_id,
+                name=call.block.name,
+                output=self._outcomes[call.block.call_id].output,
+                is_error=self._outcomes[call.block.call_id].is_error,
+            )
+            for call in self._calls
+        ]
+        await commit(lambda: self._bench.narrator.tool_results(blocks))
+        return blocks
+
+    async def _refusal(self, subject: Subject) -> ToolOutcome | None:
+        """Decide about a call, by asking where the rules say so. None when it may run."""
+        bench = self._bench
+        cwd = bench.hands.cwd
+        place = subject.path if subject.path is not None else subject.cwd
+        resolved = None if place is None else await _resolved(cwd / place)
+        decision = decide(subject, policy=bench.request.policy, session=bench.approvals, cwd=cwd, resolved=resolved)
+        if decision.verdict == "allow":
+            return None
+        if decision.verdict == "deny":
+            return ToolOutcome(f"Denied by {decision.rule}. Do not try to reach it in another way.", is_error=True)
+        return await self._asked(subject, decision)
+
+    async def _asked(self, subject: Subject, decision: Decision) -> ToolOutcome | None:
+        bench = self._bench
+        redact = bench.request.settings.redaction.redact
+        params = ApprovalParams(
+            session_id=bench.request.session_id,
+            thread_id=bench.request.thread_id,
+            tool=subject.tool,
+            command=None if subject.command is None else redact(subject.command),
+            path=None if subject.path is None else redact(subject.path),
+            description=redact(_described(subject, decision)),
+            rule=redact(decision.rule),
+            choices=["once", "session", "deny"],
+        )
+        try:
+            answer = await bench.asker.ask(APPROVAL, params)
+        except NoAnswerer:
+            return ToolOutcome(
+                "Not run: it needs an approval, and nobody who is connected can give one. This is no refusal.",
+                is_error=True,
+            )
+        except QuestionExpired:
+            return ToolOutcome("Not run: its approval was not given in time. This is no refusal.", is_error=True)
+        if not isinstance(answer, ApprovalResult):
+            raise TypeError(f"an answer to an approval is an ApprovalResult, not {type(answer).__name__}")
+        if answer.choice == "deny":
+            reason = f" The reason: {answer.reason}" if answer.reason else ""
+            return ToolOutcome(f"Not run: the user refused it.{reason}", is_error=True)
+        if answer.choice == "session":
+            bench.approvals.remember(subject, decision)
+        return None
+
+    def _reads_only(self, call: RequestedCall) -> bool:
+        tool = self._bench.tools.get(call.block.name)
+        return tool is not None and tool.reads_only
+
+
+def _described(subject: Subject, decision: Decision) -> str:
+    """A sentence for the person, with what a yes for the session would cover."""
+    if decision.prefixes:
+        covers = " or ".join(f"`{' '.join(map(_shown, prefix))}`" for prefix in decision.prefixes)
+        return f"{subject.description}\nFor the session: every command that begins with {covers}."
+    return f"{subject.description}\nFor the session: exactly this again."
+
+
+def _shown(word: str) -> str:
+    """A word so that its limits can be seen."""
+    plain = word.isascii() and word.replace("-", "").replace("/", "").replace(".", "").replace("_", "").isalnum()
+    return word if plain else "'" + word.replace("'", "'\\''") + "'"
+
+
+async def _resolved(path: Path) -> Path:
+    """The path with its links resolved. In a thread: a directory may lie on a disk that does not answer."""
+    return await trio.to_thread.run_sync(_resolve, path, abandon_on_cancel=True)
+
+
+def _resolve(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return Path(os.path.normpath(path))
+
+
+def _is_cancellation(raised: BaseException) -> bool:
+    return not _failures(raised)
+
+
+def _failures(raised: BaseException) -> list[BaseException]:
+    """What a batch failed with, without the cancellations that this brought about."""
+    if isinstance(raised, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", raised)
+        return [leaf for part in group.exceptions for leaf in _failures(part)]
+    return [] if isinstance(raised, trio.Cancelled) else [raised]

@@ -1,0 +1,1 @@
+"""The models: one small file per provider behind one interface."""
