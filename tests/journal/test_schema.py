@@ -1,0 +1,98 @@
+"""Versions of the database, and the way from one to the next."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hermes_ws.contract.errors import StorageUnavailable
+from hermes_ws.journal.schema import STEPS, migrate
+from tests.journal.conftest import look
+
+NEXT = (*STEPS, ("ALTER TABLE session ADD COLUMN colour TEXT", "UPDATE session SET colour = 'red'"))
+"""A second version that does not exist."""
+
+SESSION = "INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0)"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sessions.db"
+
+
+@pytest.fixture
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    opened = sqlite3.connect(path, isolation_level=None)
+    yield opened
+    opened.close()
+
+
+def version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_an_empty_file_becomes_the_newest_version_without_a_copy(connection: sqlite3.Connection, path: Path) -> None:
+    assert migrate(connection, path) is None
+    assert version(connection) == len(STEPS)
+    assert migrate(connection, path) is None
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_migration_keeps_a_private_copy_of_what_was_before(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    migrate(connection, path)
+    connection.execute(SESSION)
+    copy = migrate(connection, path, NEXT)
+    assert copy == path.with_name("sessions.db.v1")
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert version(connection) == 2
+    assert connection.execute("SELECT session_id, colour FROM session").fetchall() == [("s", "red")]
+    assert look(copy, "PRAGMA user_version") == [(1,)]
+    assert look(copy, "SELECT session_id FROM session") == [("s",)]
+    assert not copy.with_name("sessions.db.v1.part").exists()
+
+
+def test_the_journal_mode_stays_what_it_was(connection: sqlite3.Connection, path: Path) -> None:
+    """Case STORE-07."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    migrate(connection, path)
+    migrate(connection, path, NEXT)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_migration_that_fails_leaves_the_version_before_it_and_can_be_tried_again(
+    connection: sqlite3.Connection, path: Path
+) -> None:
+    migrate(connection, path)
+    connection.execute(SESSION)
+    path.with_name("sessions.db.v1.part").write_text("left by a copy that was cut off")
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(connection, path, (*NEXT[:1], (*NEXT[1], "NO SUCH STATEMENT")))
+    assert version(connection) == 1
+    assert not connection.in_transaction
+    assert "colour" not in [row[1] for row in connection.execute("PRAGMA table_info(session)")]
+    migrate(connection, path, NEXT)
+    assert version(connection) == 2
+
+
+def test_a_newer_file_is_refused_as_it_is(connection: sqlite3.Connection, path: Path) -> None:
+    migrate(connection, path, NEXT)
+    with pytest.raises(StorageUnavailable, match="has version 2; this program knows versions up to 1"):
+        migrate(connection, path)
+    assert version(connection) == 2
+
+
+def test_the_database_of_another_program_is_not_touched(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(StorageUnavailable, match="another program"):
+        migrate(connection, path)
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+
+
+def test_a_rollback_of_sqlites_own_is_not_rolled_back_twice(connection: sqlite3.Connection, path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(connection, path, (("CREATE TABLE a (x)", "ROLLBACK", "NO SUCH STATEMENT"),))
+    assert not connection.in_transaction
