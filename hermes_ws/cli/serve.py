@@ -54,7 +54,6 @@ def serve(
     from hermes_ws.server.serve import ServeOptions, main
 
     options = ServeOptions(
-        root=None,
         profiles_root=profiles_root,
         profile=profile,
         host=host,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from hermes_ws.contract.content import Block, Role, Usage
 from hermes_ws.contract.model import Result
@@ -32,6 +32,10 @@ class Envelope(Result):
     admission_id: str | None = None
     ts: float
     payload: dict[str, JsonValue]
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, inner: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        return {key: value for key, value in inner(self).items() if value is not None}
 
 
 class Protocol(Result):

@@ -18,10 +18,8 @@ import trio
 from hermes_ws.contract.errors import (
     Draining,
     LimitReached,
-    NotFound,
     ProfileUnknown,
     ProfileUnusable,
-    SessionUnknown,
     WardenFailed,
 )
 from hermes_ws.contract.methods.profiles import ProfileRow
@@ -42,6 +40,9 @@ IN_HAND_S = 1.0
 
 LOOKS_PER_IDLE = 4
 """How often profiles are looked at within their idle time: one closes at most a quarter late."""
+
+QUESTION: Final = "srq"
+"""What the id of a question begins with, before the origin of its home."""
 
 _UP: Final = frozenset({State.OPENING, State.OPEN})
 
@@ -154,30 +155,42 @@ class Host:
                 # A copy for each of those who wait: a raised exception collects the stack of whoever raises it.
                 raise copy.copy(runtime.failure)
 
-    async def by_name_or_id(self, text: str) -> ProfileRuntime:
-        """The runtime of the profile with this name or, where there is none, with this id."""
+    def own_name(self, text: str) -> str | None:
+        """The own name of the profile with this name, if it is on disk now. Opens nothing."""
         try:
-            return await self.open(ProfileName.parse(text))
+            own = self._root.resolve(ProfileName.parse(text))
+            self._root.find(own)
+        except ProfileUnknown:
+            return None
+        return own.text
+
+    async def named(self, text: str) -> ProfileName:
+        """The own name of the profile with this name or, where there is none, with this id. Opens nothing.
+
+        Raises `ProfileUnknown`.
+        """
+        try:
+            own = self._root.resolve(ProfileName.parse(text))
+            self._root.find(own)
         except ProfileUnknown:
             for name, identity in (await self._all_identities()).items():
                 if identity.id == text:
-                    return await self.open(name)
+                    return name
             raise
+        return own
 
-    async def by_session(self, session_id: str) -> ProfileRuntime:
-        """The runtime of the home that a session id begins with. Opens no other. Raises `SessionUnknown`."""
-        found = await self._by_origin(session_id.partition("-")[0])
-        if found is None:
-            raise SessionUnknown(f"There is no session {session_id}.")
-        return found
-
-    async def by_question(self, question_id: str) -> ProfileRuntime:
-        """The runtime of the home that a question id, `srq-<origin>-<n>`, names. Raises `NotFound`."""
-        kind, _, rest = question_id.partition("-")
-        found = await self._by_origin(rest.partition("-")[0]) if kind == "srq" else None
-        if found is None:
-            raise NotFound(f"There is no question {question_id}.")
-        return found
+    async def owner_of(self, id: str) -> ProfileName | None:
+        """The profile that a session id (`<origin>-…`) or a question id (`srq-<origin>-…`) belongs to; None when it is
+        no profile's. Opens nothing.
+        """
+        origin, _, rest = id.partition("-")
+        if origin == QUESTION:
+            origin = rest.partition("-")[0]
+        for runtime in self.open_runtimes():
+            if runtime.scope.identity.origin == origin:
+                return runtime.name
+        identities = await self._all_identities()
+        return next((name for name, each in identities.items() if each.origin == origin), None)
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -268,25 +281,6 @@ class Host:
 
     async def _admit(self, name: ProfileName, home: ProfileHome, identity: Identity) -> None:
         await self._store.claim(name, home, identity)
-
-    async def _by_origin(self, origin: str) -> ProfileRuntime | None:
-        for runtime in self.open_runtimes():
-            if runtime.scope.identity.origin == origin:
-                runtime.touch()
-                return runtime
-        known = await self._store.name_of(origin)
-        if known is not None:
-            try:
-                runtime = await self.open(ProfileName.parse(known))
-            except ProfileUnknown:
-                pass  # Renamed or gone since; its profile.json tells, if it is still there.
-            else:
-                if runtime.scope.identity.origin == origin:
-                    return runtime
-        for name, identity in (await self._all_identities()).items():
-            if identity.origin == origin:
-                return await self.open(name)
-        return None
 
     async def _all_identities(self) -> Mapping[ProfileName, Identity]:
         """The identities of all homes, read again when the list of homes changed."""

@@ -15,6 +15,6 @@ async def get(call: ProfileCall, params: ConfigGetParams) -> ConfigValue:
     return ConfigValue(
         profile=scope.profile.text,
         key=params.key,
-        value=public_view(scope.config, params.key),
+        value=public_view(scope.config, params.key or ""),
         source=str(scope.home.config),
     )

@@ -16,8 +16,10 @@ from hermes_ws.methods.ports import ConnectionCall
 
 @handles(CLIENT_CAPABILITIES)
 async def capabilities(call: ConnectionCall, params: CapabilitiesParams) -> CapabilitiesResult:
-    """Put what the client can do into force."""
-    return call.attachment.negotiate(params)
+    """Put what the client can do into force; then it is sent the questions that wait."""
+    in_force = call.attachment.negotiate(params)
+    call.after_reply(call.attachment.show_questions)
+    return in_force
 
 
 @handles(GATEWAY_PING)

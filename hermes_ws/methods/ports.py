@@ -12,7 +12,6 @@ from hermes_ws.contract.registry import Right
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal.tail import LiveMarks
-from hermes_ws.scope.identity import ProfileName
 from hermes_ws.session.session import Session
 from hermes_ws.session.thread import Thread
 from hermes_ws.wire.cursor import Cursor
@@ -35,8 +34,16 @@ class Attachment(Protocol):
     @property
     def id(self) -> str: ...
 
+    def may_address(self, profile: str) -> bool:
+        """Whether the principal, on this connection, sees the profile of this name at all."""
+        ...
+
     def negotiate(self, params: CapabilitiesParams) -> CapabilitiesResult:
         """Put the capabilities into force, once. Raises `AlreadyNegotiated`, `ProtocolUnsupported`."""
+        ...
+
+    def show_questions(self) -> None:
+        """Have the questions that wait sent to this connection, as far as it said that it can be asked."""
         ...
 
     def listen(self, thread: Thread, start: Cursor, marks: LiveMarks) -> None:
@@ -76,17 +83,13 @@ class ServerCall(ConnectionCall):
 
     host: Host
     facts: ServerFacts
-    confined_to: ProfileName | None
-    """The one profile of a connection that is bound to it by its path."""
     open: Callable[[str | None], Awaitable[ProfileRuntime]]
     """Open a profile by name or id, None for the connection's own. Raises `ProfileUnknown` for what does not exist and,
     in the same words, for what this caller may not address."""
 
-    def may_address(self, name: ProfileName) -> bool:
+    def may_address(self, profile: str) -> bool:
         """Whether this caller sees the profile at all."""
-        if self.confined_to is not None and name != self.confined_to:
-            return False
-        return self.principal.profiles is None or name.text in self.principal.profiles
+        return self.attachment.may_address(profile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,12 @@ from hermes_ws.contract.model import Empty
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall, ServerCall
 from hermes_ws.scope.current import in_thread
-from hermes_ws.scope.identity import ProfileName
 
 
 @handles(PROFILES_LIST)
 async def list_profiles(call: ServerCall, params: Empty) -> ProfileList:
     """Each profile that the caller may address; none is opened for it."""
-    rows = [row for row in call.host.listing() if call.may_address(ProfileName.parse(row.name))]
+    rows = [row for row in call.host.listing() if call.may_address(row.name)]
     return ProfileList(launch=call.host.launch.text, profiles=rows)
 
 

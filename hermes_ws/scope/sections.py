@@ -141,6 +141,8 @@ class ServerConfig(Section):
     """Names under which the server may be addressed, besides those of this machine's loopback."""
     origins: tuple[Origin, ...] = ()
     """Web pages of other origins that may connect, for example https://desk.example."""
+    drain_s: Seconds = 30
+    """What runs when the server is told to stop has this long to finish; then it is interrupted."""
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -21,10 +22,15 @@ class Attached:
     """Negotiating and listening, and nothing else of a connection."""
 
     connection: Connection
+    questions: Callable[[], None]
 
     @property
     def id(self) -> str:
         return self.connection.id
+
+    def may_address(self, profile: str) -> bool:
+        """Whether the principal, on this connection, sees the profile of this name at all."""
+        return self.connection.may_address(profile)
 
     def negotiate(self, params: CapabilitiesParams) -> CapabilitiesResult:
         """Put the capabilities into force, once. Raises `AlreadyNegotiated`, `ProtocolUnsupported`."""
@@ -32,6 +38,10 @@ class Attached:
             raise AlreadyNegotiated("This connection has said what it can do.")
         self.connection.negotiated = negotiate(params)
         return self.connection.negotiated.answer()
+
+    def show_questions(self) -> None:
+        """Have the questions that wait sent to this connection."""
+        self.questions()
 
     def listen(self, thread: Thread, start: Cursor, marks: LiveMarks) -> None:
         """Send what follows `start` in the thread. The thread is held for as long as it is listened to."""

@@ -7,7 +7,7 @@ connection that ends.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import final
 
 from pydantic import JsonValue
@@ -20,7 +20,10 @@ from hermes_ws.server.connection import Connection
 from hermes_ws.session.ports import Counted
 from hermes_ws.wire.frames import event_frame, request_frame
 
-Settle = Callable[[Connection, AnswerParams], Awaitable[object]]
+Connections = Callable[[], Iterable[Connection]]
+"""Those that are past their handshake now."""
+
+Settle = Callable[[AnswerParams], Awaitable[object]]
 """Brings an answer to the profile that asked. Raises `HermesError` when it does not count."""
 
 
@@ -30,37 +33,24 @@ class Audience:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._connections: dict[str, Connection] = {}
+        self._connections: Connections = tuple
         self._asked: dict[str, set[str]] = {}
-        self._settle: Settle | None = None
 
-    def settle_with(self, settle: Settle) -> None:
-        """Where answers go; given once, when the server is put together."""
-        self._settle = settle
-
-    # --- who is there ------------------------------------------------------------------------------------------------
-
-    def joined(self, connection: Connection) -> None:
-        """A connection has come."""
-        self._connections[connection.id] = connection
+    def follow(self, connections: Connections) -> None:
+        """Where the connections are found; given once, when the server listens. Until then there is nobody to ask."""
+        self._connections = connections
 
     def left(self, connection: Connection) -> None:
         """A connection has ended. What it was asked stays open."""
-        self._connections.pop(connection.id, None)
         for asked in self._asked.values():
             asked.discard(connection.id)
-
-    @property
-    def connections(self) -> tuple[Connection, ...]:
-        """Those that are there now."""
-        return tuple(self._connections.values())
 
     # --- the port that sessions are given ----------------------------------------------------------------------------
 
     def ask(self, question: OpenQuestion, profile: str) -> Counted:
         """Send a question to every connection that may answer for the profile and declared the kind."""
         with_right = capable = 0
-        for connection in self.connections:
+        for connection in self._connections():
             if not _may_answer(connection, profile):
                 continue
             with_right += 1
@@ -70,9 +60,9 @@ class Audience:
 
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         """Tell those who were asked that no answer is needed any more. Who has answered is not told."""
-        for id in self._asked.pop(question_id, ()):
-            connection = self._connections.get(id)
-            if connection is not None:
+        asked = self._asked.pop(question_id, set[str]())
+        for connection in self._connections():
+            if connection.id in asked:
                 payload: dict[str, JsonValue] = {"id": question_id, "reason": reason}
                 envelope = {"type": "request.cancel", "profile": profile, "ts": self._clock(), "payload": payload}
                 connection.notify(event_frame(envelope))
@@ -88,15 +78,14 @@ class Audience:
         """Whether this connection was sent a question of this id that is not settled."""
         return isinstance(id, str) and connection.id in self._asked.get(id, ())
 
-    async def answered(self, connection: Connection, id: str, result: JsonValue) -> None:
+    async def answered(self, connection: Connection, id: str, result: JsonValue, settle: Settle) -> None:
         """An answer as a JSON-RPC response. One that does not count is told why in a notice, and may be given again."""
-        assert self._settle is not None, "settle_with is called before the first connection is accepted"
         asked = self._asked[id]
         asked.discard(connection.id)
         try:
             if not isinstance(result, dict):
                 raise InvalidParams("The answer is not an object.", path="result")
-            await self._settle(connection, AnswerParams(id=id, result=result))
+            await settle(AnswerParams(id=id, result=result))
         except HermesError as problem:
             if id in self._asked:
                 self._asked[id].add(connection.id)
@@ -120,8 +109,4 @@ class Audience:
 
 
 def _may_answer(connection: Connection, profile: str) -> bool:
-    if Right.ANSWER not in connection.principal.rights:
-        return False
-    if connection.profile is not None and connection.profile != profile:
-        return False
-    return connection.principal.profiles is None or profile in connection.principal.profiles
+    return Right.ANSWER in connection.principal.rights and connection.may_address(profile)

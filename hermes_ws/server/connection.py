@@ -100,7 +100,7 @@ class Connection:
         self._intake = Intake(self, dispatcher, self._outbox, limits)
         # With compression each write costs the processor; then it is the writer who pays, not whoever has news.
         wake = self._ring if self._compressed else self._pump
-        self._delivery = Delivery(wake=wake, start=self._start_reading, failed=self._lost)
+        self._delivery = Delivery(wake=wake, alarm=self._ring, start=self._start_reading, failed=self._lost)
         self._nursery: trio.Nursery | None = None
         self._bell = trio.Event()
         self._ended = trio.Event()

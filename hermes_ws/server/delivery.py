@@ -100,20 +100,22 @@ class DeliveryStatistics:
 class Delivery:
     """The subscriptions of one connection.
 
-    `wake` is called when one has become ready, `start` runs a function in the connection's nursery, `failed` ends the
-    connection because the journal cannot be read.
+    `wake` is called when one has become ready, `alarm` when `due` has changed, `start` has `fill` run in the connection's
+    nursery, `failed` ends the connection because the journal cannot be read.
     """
 
-    __slots__ = ("_due", "_failed", "_start", "_subscriptions", "negotiated", "ready", "wake")
+    __slots__ = ("_alarm", "_due", "_failed", "_start", "_subscriptions", "negotiated", "ready", "wake")
 
     def __init__(
         self,
         *,
         wake: Callable[[], None],
+        alarm: Callable[[], None],
         start: Callable[[Subscription], None],
         failed: Callable[[str], None],
     ) -> None:
         self.wake: Final = wake
+        self._alarm = alarm
         self._start = start
         self._failed = failed
         self._subscriptions: dict[Address, Subscription] = {}
@@ -186,7 +188,7 @@ class Delivery:
         """Look at the subscription again at `when`."""
         if subscription not in self._due:
             self._due[subscription] = when
-            self.wake()
+            self._alarm()
 
     @property
     def due(self) -> float:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, TypeVarTuple, cast, final
 
 import trio
+from pydantic import JsonValue
 
 from hermes_ws.contract.catalog import AnyMethod
 from hermes_ws.contract.errors import (
@@ -29,10 +30,11 @@ from hermes_ws.contract.errors import (
     RequestCancelled,
     SessionUnknown,
 )
+from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import read_params
-from hermes_ws.hosting.host import Host
+from hermes_ws.hosting.host import QUESTION, Host
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.methods.handler import Handler
 from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
@@ -43,6 +45,7 @@ from hermes_ws.server.audience import Audience
 from hermes_ws.server.connection import Connection
 from hermes_ws.server.lanes import Entry, Lanes
 from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.session.identifiers import MAIN_THREAD
 from hermes_ws.wire.frames import Frame, RequestId, error_frame, reply_frame
 from hermes_ws.wire.peer import Request, Response
 
@@ -130,7 +133,7 @@ class Dispatch:
     def answered(self, connection: Connection, response: Response) -> None:
         """An answer to a question, on the connection that was asked."""
         if self._audience.awaits(connection, response.id) and response.error is None:
-            self._spawn(self._audience.answered, connection, str(response.id), response.result)
+            self._spawn(self._answer, connection, str(response.id), response.result)
 
     def cancelled(self, connection: Connection, id: RequestId) -> None:
         """End a request that is under way. What it has committed stays committed."""
@@ -201,32 +204,41 @@ class Dispatch:
 
     async def _handle(self, connection: Connection, handler: Handler, params: Params, after: list[Step]) -> object:
         scope = handler.method.scope
-        attachment = Attached(connection, self._audience, self._host)
+        attachment = Attached(connection, lambda: self._spawn(self._show_questions, connection))
+        base = (attachment, connection.principal, after.append)
         if scope is Scope.CONNECTION:
-            return await handler.run(ConnectionCall(attachment, connection.principal, after.append), params)
-        server = ServerCall(
-            attachment,
-            connection.principal,
-            after.append,
-            self._host,
-            self._facts,
-            None if connection.profile is None else self._host.resolve(connection.profile),
-            partial(self._open, connection),
-        )
+            return await handler.run(ConnectionCall(*base), params)
+        server = (*base, self._host, self._facts, partial(self._open, connection))
         if scope is Scope.SERVER:
-            return await handler.run(server, params)
+            return await handler.run(ServerCall(*server), params)
         runtime = await self._runtime(connection, params)
         session_id = cast("str | None", getattr(params, "session_id", None))
         with bind(Bound(runtime.scope, connection.id, session_id, None)):
-            base = (*_fields(server), runtime)
             if scope is Scope.PROFILE:
-                return await handler.run(ProfileCall(*base), params)
+                return await handler.run(ProfileCall(*server, runtime), params)
             assert session_id is not None, "a method of scope session or thread names its session"
             session = await runtime.sessions.get(session_id)
             if scope is Scope.SESSION:
-                return await handler.run(SessionCall(*base, session), params)
-            thread = await session.thread(cast("str", getattr(params, "thread_id", "main")))
-            return await handler.run(ThreadCall(*base, session, thread), params)
+                return await handler.run(SessionCall(*server, runtime, session), params)
+            thread = await session.thread(cast("str", getattr(params, "thread_id", MAIN_THREAD)))
+            return await handler.run(ThreadCall(*server, runtime, session, thread), params)
+
+    async def _show_questions(self, connection: Connection) -> None:
+        """Send what waits for an answer to a connection that has just said what it can be asked."""
+        for runtime in self._host.open_runtimes():
+            if not connection.may_address(runtime.name.text):
+                continue
+            with bind(Bound(runtime.scope, connection.id, None, None)):
+                for question in await runtime.sessions.open_questions():
+                    self._audience.show(connection, question, runtime.name.text)
+
+    async def _answer(self, connection: Connection, id: str, result: JsonValue) -> None:
+        async def settle(params: AnswerParams) -> object:
+            runtime = await self._runtime(connection, params)
+            with bind(Bound(runtime.scope, connection.id, None, None)):
+                return await runtime.sessions.answer(params, connection.principal.name)
+
+        await self._audience.answered(connection, id, result, settle)
 
     # --- which profile -----------------------------------------------------------------------------------------------
 
@@ -238,36 +250,24 @@ class Dispatch:
         located = params.located_by()
         if located is None:
             return await self._open(connection, named)
-        asked = None if named is None else await self._open(connection, named)
-        try:
-            runtime = await self._host.by_id(located)
-        except ProfileUnknown:
-            runtime = None
-        if runtime is None or not _may_address(connection, runtime.name, self._host):
-            if located.startswith("srq-"):
+        asked = None if named is None else await self._named(connection, named)
+        owner = await self._host.owner_of(located)
+        if owner is None or not connection.may_address(owner.text):
+            if located.startswith(f"{QUESTION}-"):
                 raise NotFound(f"There is no question {located}.")
             raise SessionUnknown(f"There is no session {located}.")
-        if asked is not None and asked is not runtime:
+        if asked is not None and asked != owner:
             raise ProfileMismatch("The request names one profile and something of another.", profile=named)
-        return runtime
+        return await self._host.open(owner)
 
     async def _open(self, connection: Connection, named: str | None) -> ProfileRuntime:
-        text = named or connection.profile or self._host.launch.text
-        runtime = None
-        if _may_address(connection, self._host.canonical(text), self._host):
-            runtime = await self._host.by_name_or_id(text)
-        if runtime is None:
-            raise ProfileUnknown("No such profile is served here.", profile=text)
-        return runtime
+        return await self._host.open(await self._named(connection, named or connection.profile))
 
-
-def _may_address(connection: Connection, name: ProfileName | None, host: Host) -> bool:
-    if name is None:
-        return False
-    if connection.profile is not None and name != host.resolve(connection.profile):
-        return False
-    allowed = connection.principal.profiles
-    return allowed is None or name.text in allowed
+    async def _named(self, connection: Connection, text: str | None) -> ProfileName:
+        name = self._host.launch if text is None else await self._host.named(text)
+        if not connection.may_address(name.text):
+            raise ProfileUnknown(f"There is no profile {text}.")
+        return name
 
 
 def _authorise(connection: Connection, method: AnyMethod) -> None:
@@ -289,15 +289,3 @@ def _lane(order: Order, params: Params, connection: Connection) -> Hashable | No
     if order is Order.THREAD:
         return order, getattr(params, "session_id", None), getattr(params, "thread_id", None)
     return None
-
-
-def _fields(call: ServerCall) -> tuple[object, ...]:
-    return (
-        call.attachment,
-        call.principal,
-        call.after_reply,
-        call.host,
-        call.facts,
-        call.confined_to,
-        call.open,
-    )

@@ -13,7 +13,7 @@ from hermes_ws.wire.peer import Request, Response
 if TYPE_CHECKING:
     from hermes_ws.server.connection import Connection
 
-Welcome = Callable[[], Frame]
+Welcome = Callable[["Connection"], Frame]
 """Makes `gateway.ready`, the first frame of every connection."""
 
 

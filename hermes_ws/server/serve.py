@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import NoReturn, final
 
 from hermes_ws.scope.environment import MEMORY_NAME, StartEnvironment, pack, split, unpack
 
@@ -23,9 +23,8 @@ _PR_SET_DUMPABLE = 4
 @final
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What `hermes-ws serve` was told. `root` and `profiles_root` exclude each other; neither means `HERMES_HOME`."""
+    """What `hermes-ws serve` was told. Without `profiles_root` the homes are those of `HERMES_HOME`."""
 
-    root: Path | None = None
     profiles_root: Path | None = None
     profile: str | None = None
     host: str = "127.0.0.1"
@@ -54,7 +53,7 @@ def _inherited() -> StartEnvironment | None:
     return None
 
 
-def _begin_anew(start: StartEnvironment) -> None:
+def _begin_anew(start: StartEnvironment) -> NoReturn:
     pack(start)
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], dict(start.base))
 

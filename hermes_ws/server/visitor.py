@@ -49,7 +49,8 @@ class Site:
     pages: Pages
     limits: Limits
     lateness: Lateness
-    serves: Callable[[str], bool]
+    own_name: Callable[[str], str | None]
+    """The own name of the profile that a path names; None when there is none."""
 
 
 @final
@@ -204,8 +205,10 @@ class Visitor:
             await self._last(_refused(refusal.status))
             return None
         matched = WEBSOCKET_PATH.fullmatch(request.path.partition("?")[0])
-        profile = None if matched is None else cast("str | None", matched[1])
-        if matched is None or (profile is not None and not (site.serves(profile) and principal.may_address(profile))):
+        named = None if matched is None else cast("str | None", matched[1])
+        profile = None if named is None else site.own_name(named)
+        hidden = named is not None and (profile is None or not principal.may_address(profile))
+        if matched is None or hidden:
             await self._last(plain(404))
             return None
         response = protocol.accept(request)

@@ -34,6 +34,7 @@ from hermes_ws.session.execution import Execution, Workplace
 from hermes_ws.session.execution import State as ExecutionState
 from hermes_ws.session.info import session_info
 from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.frames import Frame
 
 PAGE_BYTES = 512 * 1024
 """Of events in one answer: half of what a frame may carry, so that the rest of the reply has room."""
@@ -229,6 +230,14 @@ class Thread:
             )
 
         return await self._place.runtime.journal.read(query)
+
+    async def page(self, after: Cursor, budget: int) -> tuple[tuple[Frame, ...], Cursor]:
+        """Committed events after the cursor as frames, about `budget` bytes of them, and the cursor of who has them."""
+        found, _ = await self._place.runtime.journal.read(
+            lambda connection: events.since(connection, self.key, after, max_bytes=budget)
+        )
+        frames = tuple(event.frame(self.tail.address) for event in found)
+        return frames, found[-1].cursor if found else after
 
 
 def _refuse_if_lost(pending: Sequence[AdmissionRecord]) -> None:

@@ -23,6 +23,7 @@ from typing import Self, final
 import trio
 
 from hermes_ws.contract import errors
+from hermes_ws.scope import guard
 from hermes_ws.warden import answers, orders
 from hermes_ws.warden.channel import Channel, memfd
 from hermes_ws.warden.check import checked_command, checked_path, require, wishes
@@ -358,16 +359,17 @@ async def probe(*, python: str = sys.executable) -> Confinement:
 def _spawn(python: str, subreaper: Subreaper | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        process = subprocess.Popen(
-            [python, "-I", "-S", "-X", "utf8", _ROOM, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-            env={},
-            cwd="/",
-            start_new_session=True,
-        )
+        with guard.permit_process():
+            process = subprocess.Popen(
+                [python, "-I", "-S", "-X", "utf8", _ROOM, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={},
+                cwd="/",
+                start_new_session=True,
+            )
     except OSError as error:
         ours.close()
         raise errors.WardenFailed(f"The warden could not be started: {error.strerror}.") from error

@@ -11,15 +11,13 @@ import pytest
 from tests.e2e.process import Server, write_home
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def base_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
 
 
-@pytest.fixture
-def homes(tmp_path: Path) -> Path:
+def two_homes(root: Path) -> Path:
     """Two homes that define one name each for themselves and one name with different values."""
-    root = tmp_path / "homes"
     for name, only in (("default", "ONLY_A"), ("second", "ONLY_B")):
         write_home(
             root / name,
@@ -27,6 +25,11 @@ def homes(tmp_path: Path) -> Path:
             config=f"terminal:\n  env: [SHARED, {only}]\n",
         )
     return root
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Path:
+    return two_homes(tmp_path / "homes")
 
 
 @pytest.fixture
@@ -43,3 +46,12 @@ def serve(homes: Path, tmp_path: Path, base_environment: dict[str, str]) -> Iter
     for server in started:
         if server.process.poll() is None:
             server.stop()
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory, base_environment: dict[str, str]) -> Iterator[Server]:
+    """One server for the tests of a module that neither stop nor change it."""
+    place = tmp_path_factory.mktemp("shared")
+    server = Server(two_homes(place / "homes"), place / "server.log", base_environment)
+    yield server
+    assert server.stop() == 0

@@ -30,7 +30,7 @@ class Client:
         self, url: str, token: str, *, server_requests: bool | list[str] = True, negotiate: bool = True, **said: Any
     ) -> None:
         self.socket: ClientConnection = connect(
-            url, additional_headers={"Authorization": f"Bearer {token}"}, compression=None, proxy=None
+            url, additional_headers={"Authorization": f"Bearer {token}"}, compression=None, proxy=None, legacy=True
         )
         self.events: list[dict[str, Any]] = []
         self.questions: list[dict[str, Any]] = []

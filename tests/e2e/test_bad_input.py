@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,11 @@ Serve = Callable[..., Server]
 
 
 @pytest.fixture
-def client(serve: Serve) -> Client:
-    return serve().connect()
+def client(shared_server: Server) -> Iterator[Client]:
+    """A connection of its own to a server that several tests use: none of them may harm it."""
+    client = shared_server.connect()
+    yield client
+    client.close()
 
 
 def raw(client: Client, text: str | bytes) -> dict[str, Any]:
@@ -56,31 +59,30 @@ def test_an_unknown_key_is_named(client: Client) -> None:
     assert (caught.value.code, caught.value.type, caught.value.data["path"]) == (4000, "unknown_parameter", "colour")
 
 
-def test_a_frame_that_is_too_large_closes_the_connection_and_no_other(serve: Serve) -> None:
-    server = serve()
-    client, other = server.connect(), server.connect()
-    client.socket.send("x" * (client.ready["limits"]["frame_bytes"] + 1))
+def test_a_frame_that_is_too_large_closes_the_connection_and_no_other(shared_server: Server) -> None:
+    client, other = shared_server.connect(), shared_server.connect()
+    client.socket.send("x" * (client.ready["payload"]["limits"]["frame_bytes"] + 1))
     with pytest.raises(Exception, match="1009"):
         client.pump()
     assert other.call("gateway.ping") == {"ok": True}
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}])
-def test_without_the_token_there_is_no_upgrade(serve: Serve, headers: dict[str, str]) -> None:
-    server = serve()
+def test_without_the_token_there_is_no_upgrade(shared_server: Server, headers: dict[str, str]) -> None:
+    server = shared_server
     with pytest.raises(InvalidStatus) as caught:
-        connect(server.url, additional_headers=headers, proxy=None)
+        connect(server.url, additional_headers=headers, proxy=None, legacy=True)
     assert caught.value.response.status_code == 401
     assert server.connect().call("gateway.ping") == {"ok": True}
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "https://127.0.0.1"])
-def test_a_foreign_origin_is_refused_even_with_the_token(serve: Serve, origin: str) -> None:
+def test_a_foreign_origin_is_refused_even_with_the_token(shared_server: Server, origin: str) -> None:
     """AUTH-01, AUTH-08, AUTH-09."""
-    server = serve()
+    server = shared_server
     headers = {"Authorization": f"Bearer {server.token}", "Origin": origin}
     with pytest.raises(InvalidStatus) as caught:
-        connect(server.url, additional_headers=headers, proxy=None)
+        connect(server.url, additional_headers=headers, proxy=None, legacy=True)
     assert caught.value.response.status_code == 403
 
 
@@ -88,13 +90,15 @@ def test_a_foreign_origin_is_refused_even_with_the_token(serve: Serve, origin: s
     "name",
     ["../second", "..", "/etc", "a/b", "sec\u043end", "x" * 65, "SECOND", "second.", "con", "root", "nope", "%2e%2e"],
 )
-def test_a_profile_that_is_not_served_is_unknown_whatever_its_name(client: Client, homes: Path, name: str) -> None:
+def test_a_profile_that_is_not_served_is_unknown_whatever_its_name(
+    client: Client, shared_server: Server, name: str
+) -> None:
     """IDENT-01, IDENT-05, IDENT-06: one error, no path, nothing created."""
-    before = sorted(homes.parent.iterdir())
+    before = sorted(shared_server.homes.parent.iterdir())
     with pytest.raises(Refused) as caught:
         client.call("session.create", profile=name)
     assert caught.value.code in {4000, 4064}
-    assert sorted(homes.parent.iterdir()) == before
+    assert sorted(shared_server.homes.parent.iterdir()) == before
     assert client.call("gateway.ping") == {"ok": True}
 
 

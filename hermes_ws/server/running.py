@@ -1,0 +1,238 @@
+"""A server, put together: homes, host, dispatch, sockets; from the first open profile to the last closed one.
+
+The order is what makes it safe. The launch home is opened first, which takes its lock, so that a second server over the
+same homes ends before it has touched anything. The token is written before anything listens. At the end nobody is let
+in, what runs gets its time, everything is committed, children end, and only then do the clients hear the goodbye.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final, cast
+
+import orjson
+import trio
+
+from hermes_ws import __version__
+from hermes_ws.contract import openrpc
+from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from hermes_ws.contract.errors import HermesError, ProfileUnusable
+from hermes_ws.contract.events import DrainingNotice, ServerInfo
+from hermes_ws.hosting.host import Host
+from hermes_ws.methods.ports import ServerFacts
+from hermes_ws.methods.table import HANDLERS
+from hermes_ws.scope import guard
+from hermes_ws.scope.environment import StartEnvironment
+from hermes_ws.scope.home import HomesRoot, ProfileHome
+from hermes_ws.scope.identity import ProfileName
+from hermes_ws.server import sockets
+from hermes_ws.server.audience import Audience
+from hermes_ws.server.dispatch import Dispatch
+from hermes_ws.server.entry import Entry, host_names, is_loopback
+from hermes_ws.server.lateness import Lateness
+from hermes_ws.server.limits import Limits
+from hermes_ws.server.listener import Listener
+from hermes_ws.server.ports import Pages
+from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.server.pulse import Pulse
+from hermes_ws.server.serve import ServeOptions
+from hermes_ws.server.token import LaunchToken, mint
+from hermes_ws.server.visitor import Site
+from hermes_ws.server.welcome import Greeting
+from hermes_ws.warden.subreaper import become_subreaper
+from hermes_ws.wire.frames import event_frame
+
+GOODBYE: Final = 5.0
+"""Seconds that clients have to answer the goodbye of a server that ends."""
+
+GOING_AWAY: Final = 1001
+"""Close code of a server that ends (RFC 6455, section 7.4.1)."""
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+def run(options: ServeOptions, start: StartEnvironment) -> int:
+    """Serve until told to stop. 0 after a clean end; 1 when it could not start, said on stderr with what to do."""
+    problem: BaseException | None = None
+    try:
+        trio.run(_serve, options, start)
+    except* (HermesError, OSError) as group:
+        problem = _first(group)
+    if isinstance(problem, HermesError):
+        print(f"hermes-ws: {problem.message}\n{problem.hint}".rstrip(), file=sys.stderr)
+    elif problem is not None:
+        print(f"hermes-ws: {problem}", file=sys.stderr)
+        print("If another server holds the address, --port 0 takes one that is free.", file=sys.stderr)
+    return 0 if problem is None else 1
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+async def _serve(options: ServeOptions, start: StartEnvironment) -> None:
+    if not is_loopback(options.host):
+        raise ProfileUnusable(
+            f"{options.host} can be reached from other machines, and this server speaks without encryption.",
+            hint="Bind 127.0.0.1, and let a tunnel or a reverse proxy on this machine carry it further.",
+        )
+    root = _root(options, start)
+    log = ProcessLog(sys.stderr)
+    guard.install(root).arm()
+    facts = ServerFacts(
+        info=ServerInfo(name="hermes-ws", version=__version__),
+        instance_id=secrets.token_hex(8),
+        boot_id=BOOT_ID.read_text().strip() if BOOT_ID.exists() else "",
+        pid=os.getpid(),
+        started_at=time.time(),
+    )
+    audience = Audience(time.time)
+    host = Host(root, start, instance_id=facts.instance_id, audience=audience, subreaper=become_subreaper())
+    # Before anything is opened: who asks to stop while the server starts is heard.
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as told:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(host.run)
+            await _listen(options, host, root.find(root.launch), facts, audience, log, told, nursery)
+            nursery.cancel_scope.cancel()
+
+
+async def _listen(
+    options: ServeOptions,
+    host: Host,
+    home: ProfileHome,
+    facts: ServerFacts,
+    audience: Audience,
+    log: ProcessLog,
+    told: AsyncIterator[int],
+    nursery: trio.Nursery,
+) -> None:
+    config = host.launch_config
+    await host.open(host.launch)
+    dispatch = Dispatch(
+        host,
+        facts,
+        HANDLERS,
+        audience,
+        log,
+        width=config.limits.in_flight,
+        frame_bytes=config.limits.frame_bytes,
+    )
+    await nursery.start(dispatch.run)
+    pulse = Pulse(host)
+    await nursery.start(pulse.run)
+    with guard.permit(home):
+        token = mint(home.token)
+        path = options.socket or home.socket
+        tcp = await sockets.listen_tcp(options.host, options.port)
+        unix = sockets.listen_unix(path)
+    document = orjson.dumps(openrpc.document())
+    entry = Entry(
+        LaunchToken(token),
+        hosts=host_names(options.host, tcp.port, config.server.hosts),
+        origins=config.server.origins,
+        uid=os.getuid(),
+    )
+    site = Site(
+        entry=entry,
+        pages=Pages(ready=pulse.ready, openrpc=lambda: document),
+        limits=Limits(
+            frame_bytes=config.limits.frame_bytes,
+            send_deadline=config.limits.send_deadline_s,
+            ping_every=config.limits.ping_s,
+        ),
+        lateness=Lateness(),
+        own_name=host.own_name,
+    )
+    listener = Listener(site, dispatcher=dispatch, welcome=Greeting(host, facts, config.limits, config.display.skin))
+    audience.follow(lambda: listener.connections)
+    await nursery.start(listener.run, (tcp, unix))
+    _announce(options, host, home, facts, tcp.port, path)
+    log.info("serving", host=options.host, port=tcp.port, instance=facts.instance_id, pid=facts.pid)
+    try:
+        await _until_told(told, host, log)
+        await _end(host, listener, config.server.drain_s, told, log)
+    finally:
+        with guard.permit(home):
+            sockets.remove_unix(path)
+
+
+async def _until_told(told: AsyncIterator[int], host: Host, log: ProcessLog) -> None:
+    async for number in told:
+        if number != signal.SIGHUP:
+            return
+        for runtime in host.open_runtimes():
+            try:
+                await runtime.reload()
+            except HermesError as error:
+                log.warning("reload refused", type=error.type)
+
+
+async def _end(host: Host, listener: Listener, deadline_s: float, told: AsyncIterator[int], log: ProcessLog) -> None:
+    """Let nobody in, give what runs its time, commit, and say goodbye. A second signal leaves no more time."""
+    log.info("draining", deadline_s=deadline_s, connections=len(listener.connections))
+    listener.stop_accepting()
+    notice = DrainingNotice(deadline=time.time() + deadline_s).model_dump()
+    frame = event_frame({"type": "gateway.draining", "ts": time.time(), "payload": notice})
+    for connection in listener.connections:
+        connection.notify(frame)
+    async with trio.open_nursery() as nursery:
+
+        async def hurry() -> None:
+            async for number in told:
+                if number != signal.SIGHUP:
+                    await host.drain(0)
+                    return
+
+        nursery.start_soon(hurry)
+        await host.drain(deadline_s)
+        nursery.cancel_scope.cancel()
+    await listener.say_goodbye(GOING_AWAY, "the server is shutting down", GOODBYE)
+    log.info("ended")
+
+
+def _root(options: ServeOptions, start: StartEnvironment) -> HomesRoot:
+    launch = None if options.profile is None else ProfileName.parse(options.profile)
+    if options.profiles_root is not None:
+        return HomesRoot.directory(options.profiles_root, launch)
+    named = start.parameters.get("HERMES_HOME")
+    if named is None:
+        user = start.base.get("HOME")
+        if user is None:
+            raise ProfileUnusable(
+                "Neither HERMES_HOME nor HOME says where profiles live.",
+                hint="Set HERMES_HOME, or name a directory of homes with --profiles-root.",
+            )
+        named = f"{user}/.hermes"
+    return HomesRoot.classic(Path(named), launch)
+
+
+def _announce(
+    options: ServeOptions, host: Host, home: ProfileHome, facts: ServerFacts, port: int, socket: Path
+) -> None:
+    url = f"ws://{options.host}:{port}/ws"
+    if options.announce:
+        said = {
+            "url": url,
+            "socket": str(socket),
+            "instance_id": facts.instance_id,
+            "pid": facts.pid,
+            "token_file": str(home.token),
+            "protocol": {"major": PROTOCOL_MAJOR, "minor": PROTOCOL_MINOR},
+        }
+        print(orjson.dumps(said).decode(), flush=True)
+        return
+    command = sys.argv[0] if Path(sys.argv[0]).name == "hermes-ws" else "hermes-ws"
+    names = ", ".join(row.name for row in host.listing())
+    print(f"Serving {names}  (launch profile: {host.launch})")
+    print(f"  WebSocket   {url}")
+    print(f"  Unix socket {socket}")
+    print("\nIn a second terminal:\n")
+    print(f"  HERMES_HOME={home.path} {command} chat\n")
+    print("Ctrl-C stops the server; what was accepted is kept.", flush=True)

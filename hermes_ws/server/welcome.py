@@ -1,0 +1,83 @@
+"""The first frame of every connection: who answers, what is served, and within which limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, final
+
+from pydantic import JsonValue
+
+from hermes_ws.contract import openrpc
+from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from hermes_ws.contract.events import Limits, Protocol, Ready
+from hermes_ws.hosting.host import Host
+from hermes_ws.methods.ports import ServerFacts
+from hermes_ws.scope.sections import LimitsConfig
+from hermes_ws.server.connection import Connection
+from hermes_ws.server.lanes import WAITING_BYTES, WAITING_REQUESTS
+from hermes_ws.wire.frames import Frame, event_frame
+
+CAPABILITIES: Final = ("live.offsets", "questions", "resume.cursor", "submit.input_id")
+"""What this server can do beyond answering methods. A name in a set; one that is absent means no."""
+
+_COLORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "accent": "#3b6fd4",
+        "text": "#1c1f24",
+        "muted": "#6b7280",
+        "ok": "#2e7d4f",
+        "warning": "#a96a00",
+        "error": "#b3261e",
+    }
+)
+_DARK: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "accent": "#8ab0ff",
+        "text": "#e6e8eb",
+        "muted": "#9aa3af",
+        "ok": "#7bd39b",
+        "warning": "#f0b95b",
+        "error": "#ff8a80",
+    }
+)
+
+
+@final
+class Greeting:
+    """Makes `gateway.ready`. What does not change is made once."""
+
+    def __init__(self, host: Host, facts: ServerFacts, limits: LimitsConfig, skin: str) -> None:
+        self._host = host
+        self._facts = facts
+        self._digest = openrpc.digest()
+        self._limits = Limits(
+            frame_bytes=limits.frame_bytes,
+            in_flight=limits.in_flight,
+            waiting=WAITING_REQUESTS,
+            waiting_bytes=WAITING_BYTES,
+        )
+        self._skin: dict[str, JsonValue] = {
+            "name": skin,
+            "colors": dict(_COLORS),
+            "light_colors": dict(_COLORS),
+            "dark_colors": dict(_DARK),
+            "branding": {"name": "hermes-ws"},
+        }
+
+    def __call__(self, connection: Connection) -> Frame:
+        """The frame for this connection, which is told of the profiles that it may address and of no other."""
+        profiles = [row.name for row in self._host.listing()]
+        ready = Ready(
+            protocol=Protocol(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR),
+            server=self._facts.info,
+            instance_id=self._facts.instance_id,
+            profiles=[name for name in profiles if connection.may_address(name)],
+            capabilities=list(CAPABILITIES),
+            limits=self._limits,
+            contract_digest=self._digest,
+            skin=self._skin,
+            heartbeat=True,
+        )
+        return event_frame({"type": "gateway.ready", "ts": time.time(), "payload": ready.model_dump(mode="json")})
