@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-sys.path[:1] = []
+sys.path.pop(0)
 sys.path.append(__file__.rsplit("/", 3)[0])
 
 import gc  # noqa: E402

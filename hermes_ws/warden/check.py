@@ -46,15 +46,15 @@ def checked_path(path: Path) -> str:
 
 
 def wishes(grants: Grants, probed: Confinement | None) -> dict[str, object]:
-    """The first order to a warden: what it shall confine itself to."""
+    """The first order to a warden: what it shall confine itself to. Raises `InvalidParams` for what is no path."""
     limits = grants.limits
     return {
         "op": orders.CONFINE,
         "confine": grants.confine,
         "network": grants.network,
         "unix_sockets": grants.unix_sockets,
-        "read": [str(path) for path in grants.read],
-        "write": [str(path) for path in grants.write],
+        "read": [checked_path(path) for path in grants.read],
+        "write": [checked_path(path) for path in grants.write],
         "prefixes": sorted({sys.prefix, sys.base_prefix}),
         "abi_ceiling": landlock.KNOWN_ABI if probed is None else probed.landlock_abi,
         "seccomp": probed is None or probed.seccomp,

@@ -142,8 +142,7 @@ def _restrict(abi: int, wishes: Wishes, notes: list[str]) -> tuple[int, bool]:
     """Put the warden's own layer on; the ruleset for its children, and whether signals were seen to stay inside."""
     rules = _rules(wishes)
     child_layer, absent = landlock.ruleset(abi, rules, deny_tcp=wishes.deny_network)
-    named = {*wishes.read, *wishes.write}
-    notes.extend(f"{path} is granted and not there." for path in absent if path in named)
+    notes.extend(sentence for sentence in absent if sentence.startswith((*wishes.read, *wishes.write)))
     own, _ = landlock.ruleset(abi, [*rules, Rule("/proc", landlock.LOOK)], deny_tcp=wishes.deny_network)
     parent = os.getppid()
     reached = _signal_errno(parent) == 0
@@ -163,8 +162,8 @@ def _rules(wishes: Wishes) -> list[Rule]:
         rules += [Rule(path, landlock.LOOK) for path in etc]
     else:
         rules.append(Rule("/etc", landlock.LOOK))
-    rules += [Rule(path, landlock.USE) for path in wishes.read]
-    rules += [Rule(path, landlock.CHANGE) for path in wishes.write]
+    rules += [Rule(path, landlock.USE, straight=True) for path in wishes.read]
+    rules += [Rule(path, landlock.CHANGE, straight=True) for path in wishes.write]
     return rules
 
 

@@ -26,7 +26,11 @@ class Limits:
 @final
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What the children of one warden may touch. Paths are resolved by the caller; kernel rules follow no links."""
+    """What the children of one warden may touch. Paths are resolved by the caller, before they are checked.
+
+    One that goes through a link when the warden starts is not granted: since it was checked, a child may have put a
+    link there. What was not granted is among the notes of the `Confinement`.
+    """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()

@@ -130,10 +130,11 @@ class Warden:
         """
         if grants.confine == "required" and probed is not None:
             require(probed)
+        order = wishes(grants, probed)
         warden = cls(*_spawn(python, subreaper), subreaper)
         try:
             with trio.fail_after(START_WITHIN_S):
-                await warden._channel.send(wishes(grants, probed), ())
+                await warden._channel.send(order, ())
                 warden.confinement = answers.confinement(await warden._channel.receive())
             if grants.confine == "required":
                 require(warden.confinement)

@@ -6,6 +6,7 @@ rule grants is refused. Rules bind to inodes, not to names: a file that is repla
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import struct
@@ -62,6 +63,9 @@ _RIGHTS_BY_ABI: Final = (0, 13, 14, 15, 15, 16, 16, 16)
 _CREATE_RULESET: Final = 444
 _ADD_RULE: Final = 445
 _RESTRICT_SELF: Final = 446
+_OPENAT2: Final = 437
+_AT_FDCWD: Final = -100
+_RESOLVE_NO_SYMLINKS: Final = 0x04
 _RULE_PATH_BENEATH: Final = 1
 _NET_TCP: Final = 0b11
 _SCOPE_ABSTRACT_AND_SIGNAL: Final = 0b11
@@ -69,10 +73,11 @@ _SCOPE_ABSTRACT_AND_SIGNAL: Final = 0b11
 
 @final
 class Rule(NamedTuple):
-    """A path and what may be done at it and below it."""
+    """A path and what may be done at it and below it. `straight` takes no path that goes through a link."""
 
     path: str
     rights: int
+    straight: bool = False
 
 
 def kernel_abi() -> int:
@@ -84,7 +89,7 @@ def kernel_abi() -> int:
 
 
 def ruleset(abi: int, rules: Iterable[Rule], *, deny_tcp: bool) -> tuple[int, list[str]]:
-    """A descriptor of a ruleset with `rules`, and the paths that are not there.
+    """A descriptor of a ruleset with `rules`, and the paths for which there is none, each with the reason.
 
     Signals and abstract sockets stay inside from version 6 on; with `deny_tcp` no port may be bound or reached from
     version 4 on.
@@ -100,9 +105,9 @@ def ruleset(abi: int, rules: Iterable[Rule], *, deny_tcp: bool) -> tuple[int, li
     absent: list[str] = []
     for rule in rules:
         try:
-            place = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            absent.append(rule.path)
+            place = _open_straight(rule.path) if rule.straight else os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
+        except OSError as error:
+            absent.append(f"{rule.path} is not granted: {error.strerror}.")
             continue
         try:
             rights = rule.rights & handled
@@ -112,6 +117,20 @@ def ruleset(abi: int, rules: Iterable[Rule], *, deny_tcp: bool) -> tuple[int, li
         finally:
             os.close(place)
     return made, absent
+
+
+def _open_straight(path: str) -> int:
+    """Open without following any link: one that a child has put there since the path was checked grants nothing."""
+    if "\0" in path:
+        # The kernel would take the part before it, which nobody checked.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    try:
+        return libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, len(how))
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+    return os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def restrict(made: int) -> None:

@@ -19,7 +19,7 @@ import trio
 from hermes_ws.contract import errors
 from hermes_ws.warden import descendants
 from hermes_ws.warden.descendants import Seen
-from hermes_ws.warden.grants import Grants
+from hermes_ws.warden.grants import Grants, Limits
 from hermes_ws.warden.hands import Warden
 
 if TYPE_CHECKING:
@@ -225,7 +225,14 @@ async def test_a_program_that_is_no_interpreter_is_a_failure_with_a_reason(place
     assert descendants.below(os.getpid()) == []
 
 
+@pytest.mark.parametrize("path", ["/\0", "relative", "/\ud800"])
+async def test_a_grant_that_is_no_path_is_refused_before_anything_starts(path: str) -> None:
+    with pytest.raises(errors.InvalidParams):
+        await Warden.start(Grants(write=(Path(path),)))
+    assert descendants.below(os.getpid()) == []
+
+
 async def test_a_warden_that_cannot_confine_says_why(place: Place) -> None:
-    wrong = Grants(write=(place.inside,), confine="auto", network="allow", read=(Path("/\0"),))
-    with pytest.raises(errors.WardenFailed, match="null byte"):
-        await Warden.start(wrong)
+    with pytest.raises(errors.WardenFailed, match="open_files is not a number"):
+        await Warden.start(Grants(write=(place.inside,), limits=Limits(open_files=-1)))
+    assert descendants.below(os.getpid()) == []
