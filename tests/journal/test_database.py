@@ -20,7 +20,6 @@ from hermes_ws.contract.errors import (
     ThreadUnknown,
 )
 from hermes_ws.contract.events import Notice
-from hermes_ws.journal import database as database_module
 from hermes_ws.journal import events, sessions, threads, transaction
 from hermes_ws.journal.database import Database, ThreadKey, Transaction
 from hermes_ws.journal.stored_event import StoredEvent
@@ -546,7 +545,3 @@ def test_a_writer_whose_run_is_over_gives_the_home_free(home: Path, file: Path, 
     held.release()
     thread.join(10)
     assert trio.run(again) == 2
-
-
-def test_the_module_exports_what_others_need() -> None:
-    assert {"Database", "Transaction", "ThreadKey"} <= set(database_module.__all__)

@@ -43,7 +43,7 @@ def test_a_full_disk_is_a_type_of_its_own() -> None:
 def test_a_statement_of_ours_that_is_wrong_is_no_failure_of_the_disk() -> None:
     connection = sqlite3.connect(":memory:")
     with pytest.raises(sqlite3.OperationalError) as caught:
-        connection.execute("SELECT * FROM nothing")
+        connection.execute("SELECT * FROM nowhere")
     assert not is_storage(caught.value)
     with pytest.raises(sqlite3.ProgrammingError) as misused:
         connection.execute("SELECT ?")
