@@ -54,7 +54,8 @@ def _run(query: str | None, *, quiet: bool, profile: str | None, resume: str | N
     from hermes_ws.cli.screen import Screen
 
     surroundings = read_environment()
-    out, err = Screen(sys.stdout, surroundings), Screen(sys.stderr, surroundings)
+    out = Screen(sys.stdout, surroundings)
+    err = Screen(sys.stderr, surroundings, beside=out)
     wanted = Wanted(profile, resume, "cli" if query is None else "oneshot", Path.cwd())
     where = partial(locate, surroundings)
     if query is not None:

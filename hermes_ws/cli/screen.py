@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from typing import TextIO, final
 
@@ -32,14 +33,26 @@ class Style(Enum):
 
 
 @final
-class Screen:
-    """One stream. All text that is given to it must be harmless already."""
+@dataclass(slots=True)
+class _Place:
+    """Where the next text comes: at the beginning of a line, or not."""
 
-    def __init__(self, stream: TextIO, surroundings: Surroundings) -> None:
+    at_start: bool = True
+
+
+@final
+class Screen:
+    """One stream. All text that is given to it must be harmless already.
+
+    `beside` is another one; where both are the terminal, what is unfinished on one is ended before the other writes.
+    """
+
+    def __init__(self, stream: TextIO, surroundings: Surroundings, *, beside: Screen | None = None) -> None:
         self._stream = stream
         self._open = True
-        self._at_start = True
         self.interactive = stream.isatty()
+        shared = beside is not None and beside.interactive and self.interactive
+        self._place = beside._place if beside is not None and shared else _Place()
         self._coloured = self.interactive and not surroundings.plain
         self._fixed_columns = surroundings.columns
 
@@ -62,7 +75,7 @@ class Screen:
             self._stream.flush()
         except (BrokenPipeError, ValueError):
             self._give_up()
-        self._at_start = text.endswith("\n")
+        self._place.at_start = text.endswith("\n")
 
     def line(self, text: str = "", style: Style = Style.PLAIN) -> None:
         """One line of its own; an unfinished one before it is ended first."""
@@ -73,16 +86,16 @@ class Screen:
     @property
     def at_start(self) -> bool:
         """Whether the next text begins a line."""
-        return self._at_start
+        return self._place.at_start
 
     def finish_line(self) -> None:
         """Be at the beginning of a line."""
-        if not self._at_start:
+        if not self._place.at_start:
             self.write("\n")
 
     def returned(self) -> None:
         """The person ended the line by typing; the cursor is at the beginning of the next one."""
-        self._at_start = True
+        self._place.at_start = True
 
     def _give_up(self) -> None:
         # The interpreter flushes once more at exit, and would complain there; let it write into nothing.

@@ -27,5 +27,6 @@ def status(as_json: bool) -> None:
     from hermes_ws.cli.screen import Screen
 
     surroundings = read_environment()
-    out, err = Screen(sys.stdout, surroundings), Screen(sys.stderr, surroundings)
+    out = Screen(sys.stdout, surroundings)
+    err = Screen(sys.stderr, surroundings, beside=out)
     sys.exit(anyio.run(Report(out, err, as_json=as_json).run, partial(locate, surroundings), backend="trio"))

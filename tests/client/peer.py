@@ -371,7 +371,8 @@ class Peer:
             if self.events_before_cut == 0:
                 self.events_before_cut = None
                 self.cut()
-                self.changed.wait_for(lambda: not self.subscribed, 10)
+                if threading.current_thread() in self._threads:  # else it would wait for its own connection
+                    self.changed.wait_for(lambda: not self.subscribed, 10)
 
     def live(self, at: Conversation, message_id: str, piece: str) -> None:
         with self.lock:
@@ -408,9 +409,7 @@ class Peer:
                 params=given,
                 asked_at=1.0,
             )
-            opened = E.RequestOpened(
-                id=id, kind=kind, execution_generation=at.execution, params=given, asked_at=1.0
-            )
+            opened = E.RequestOpened(id=id, kind=kind, execution_generation=at.execution, params=given, asked_at=1.0)
             self._commit(at, "request.opened", opened)
             for ws in list(self.connections):
                 self._send(ws, {"id": id, "method": kind, "params": given})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -39,10 +40,6 @@ def over(peer: Peer, backend: str, body: Callable[[Gateway], Awaitable[None]], *
                 await body(gateway)
 
     anyio.run(main, backend=backend)
-
-
-def until_finished(events: list[Envelope]) -> bool:
-    return bool(events) and events[-1].type == "execution.finished"
 
 
 def test_a_call_gives_the_typed_result(peer: Peer, backend: str) -> None:
@@ -95,9 +92,9 @@ def test_a_lost_reply_leaves_the_outcome_unknown_and_nothing_is_sent_again(peer:
 
 def test_a_reply_that_does_not_come_in_time_is_unknown_and_the_connection_goes_on(peer: Peer, backend: str) -> None:
     async def body(gateway: Gateway) -> None:
-        with peer.lock:  # the peer cannot answer while this is held
-            with pytest.raises(OutcomeUnknown, match="no reply came"):
-                await gateway.call(RUNTIME_DESCRIBE, Empty(), deadline_s=0.2)
+        # The peer cannot answer while its lock is held.
+        with peer.lock, pytest.raises(OutcomeUnknown, match="no reply came"):
+            await gateway.call(RUNTIME_DESCRIBE, Empty(), deadline_s=0.2)
         assert (await gateway.call(GATEWAY_PING, Empty())).ok
 
     over(peer, backend, body)
@@ -179,9 +176,7 @@ def test_subscribing_again_ends_the_former_subscription(peer: Peer, backend: str
     async def body(gateway: Gateway) -> None:
         created, former = await gateway.create(CreateParams())
         _, latter = await gateway.subscribe(SubscribeParams(session_id=created.session_id))
-        await gateway.call(
-            PROMPT_SUBMIT, SubmitParams(session_id=created.session_id, input_id="i", text="say hi")
-        )
+        await gateway.call(PROMPT_SUBMIT, SubmitParams(session_id=created.session_id, input_id="i", text="say hi"))
         assert [event async for event in former] == []
         assert (await anext(latter)).type == "execution.queued"
 
@@ -262,8 +257,6 @@ def test_a_unix_socket_is_dialled_however_long_its_path_is(tmp_path: Path, backe
     directory = tmp_path / ("d" * length)
     directory.mkdir()
     short = Path("/proc/self/fd")
-    import os
-
     descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY)
     try:
         with peer_at(short / str(descriptor) / "gateway.sock"):
