@@ -100,8 +100,8 @@ class DeliveryStatistics:
 class Delivery:
     """The subscriptions of one connection.
 
-    `wake` is called when one has become ready, `alarm` when `due` has changed, `start` has `fill` run in the connection's
-    nursery, `failed` ends the connection because the journal cannot be read.
+    `wake` is called when one has become ready, `alarm` when `due` has changed; `start` has `fill` run in the nursery of
+    the connection, `failed` ends it because the journal cannot be read.
     """
 
     __slots__ = ("_alarm", "_due", "_failed", "_start", "_subscriptions", "negotiated", "ready", "wake")

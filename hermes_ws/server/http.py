@@ -6,6 +6,7 @@ bounds, so that the answer arrives. No answer carries CORS headers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -17,6 +18,9 @@ import h11
 
 from hermes_ws.server.entry import Entry, Peer, Refusal, Visit
 from hermes_ws.server.ports import Pages
+
+WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws")
+"""Where a WebSocket is: all profiles, or one."""
 
 _INDEX: Final = b"""<!doctype html>
 <html lang="en">
@@ -92,7 +96,7 @@ def respond(request: h11.Request, peer: Peer, entry: Entry, pages: Pages) -> Ans
     path = request.target.decode("latin-1").partition("?")[0]
     page = _PAGES.get(path)
     if page is None:
-        return plain(404)
+        return plain(404) if WEBSOCKET_PATH.fullmatch(path) is None else plain(426, ("Upgrade", "websocket"))
     if request.method not in (b"GET", b"HEAD"):
         return plain(405, ("Allow", "GET, HEAD"))
     return page(pages)

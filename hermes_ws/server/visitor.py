@@ -22,7 +22,7 @@ from websockets.typing import Subprotocol
 
 from hermes_ws.server.connection import silent_logger
 from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
-from hermes_ws.server.http import Answer, plain, respond, response_of
+from hermes_ws.server.http import WEBSOCKET_PATH, Answer, plain, respond, response_of
 from hermes_ws.server.lateness import Lateness
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.ports import Pages
@@ -32,9 +32,6 @@ LINGER: Final = 1.0
 
 READ_BYTES: Final = 16 * 1024
 """What is read at once; a head."""
-
-WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws")
-"""Where a WebSocket is: all profiles, or one."""
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _UPGRADE: Final = re.compile(rb"\r\nupgrade:[^\r\n]*websocket", re.IGNORECASE)

@@ -117,13 +117,10 @@ class Stage:
     desk: Desk
     listener: Listener
     bound: Bound
+    port: int
     nursery: trio.Nursery
     socket: Path | None = None
     clients: list[RawClient] = field(default_factory=list)
-
-    @property
-    def port(self) -> int:
-        return self.bound.port
 
     @property
     def url(self) -> str:
@@ -139,7 +136,11 @@ class Stage:
         client = trio.socket.socket()
         if receive_buffer is not None:
             client.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_RCVBUF, receive_buffer)
-        await client.connect(("127.0.0.1", self.port))
+        try:
+            await client.connect(("127.0.0.1", self.port))
+        except OSError:
+            client.close()
+            raise
         return self.keep(RawClient(trio.SocketStream(client), self.port))
 
     def keep(self, client: RawClient) -> RawClient:
@@ -178,7 +179,7 @@ async def stage(
     async with trio.open_nursery() as nursery:
         every = [bound] if unix is None else [bound, listen_unix(unix)]
         await nursery.start(listener.run, every)
-        on = Stage(desk, listener, bound, nursery, unix)
+        on = Stage(desk, listener, bound, bound.port, nursery, unix)
         try:
             yield on
         finally:

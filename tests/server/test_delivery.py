@@ -1,0 +1,396 @@
+"""What a connection is told of its threads, over real sockets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import trio
+import trio.lowlevel
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from hermes_ws.contract.errors import StorageUnavailable
+from hermes_ws.journal.address import Address
+from hermes_ws.journal.tail import LiveMarks
+from hermes_ws.server.delivery import BUDGET, Delivery, Subscription
+from hermes_ws.server.ports import Page
+from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.negotiation import UNSPOKEN
+from tests.server.stage import ADDRESS, Desk, RawClient, Stage, new_tail, no_page, publish, stage, stored
+
+
+async def test_the_reply_comes_before_the_first_event() -> None:
+    async with stage() as on:
+        for number in range(3):
+            publish(on.desk.tail, str(number))
+        client = await on.opened()
+        await client.call(1, "listen", after="1:0")
+        assert (await client.message())["id"] == 1
+        assert [await _text(client) for _ in range(3)] == ["0", "1", "2"]
+
+
+async def test_events_reach_an_idle_client_without_its_writer_being_woken() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        await wait_all_tasks_blocked()
+        publish(on.desk.tail, "now")
+        # Nothing was awaited since: what is in the socket was put there by `publish` itself.
+        with trio.fail_after(5):
+            assert await _text(client) == "now"
+        assert on.connection.statistics().delivery.ready == 0
+
+
+async def test_answers_overtake_events_of_a_client_that_is_behind() -> None:
+    async with stage() as on:
+        client = await _listening(on, receive_buffer=16384)
+        for number in range(200):
+            publish(on.desk.tail, f"{number} " + "x" * 10_000)
+        await client.call("urgent", "echo")
+        while "echo" not in on.desk.seen:
+            await trio.lowlevel.checkpoint()
+        before = 0
+        while (await client.message()).get("id") != "urgent":
+            before += 1
+        assert before < 150
+        assert [int((await _text(client)).split(" ")[0]) for _ in range(200 - before)] == list(range(before, 200))
+
+
+async def test_a_slow_client_does_not_disturb_a_fast_one() -> None:
+    """FLOW-11."""
+    async with stage() as on:
+        await _listening(on, receive_buffer=16384)
+        fast = await _listening(on)
+        for number in range(300):
+            publish(on.desk.tail, f"{number} " + "x" * 10_000)
+            assert (await _text(fast)).startswith(f"{number} ")
+
+
+async def test_ten_megabytes_that_nobody_reads_take_no_memory_of_their_own() -> None:
+    async with stage() as on:
+        await _listening(on, receive_buffer=16384)
+        for _ in range(1000):
+            publish(on.desk.tail, "x" * 10_000)
+        statistics = on.connection.statistics()
+        assert statistics.unread_bytes == 0
+        assert on.desk.tail.statistics().bytes < 3_000_000
+
+
+async def test_a_burst_of_small_events_cuts_nobody_off() -> None:
+    """FLOW-09."""
+    async with stage() as on:
+        client = await _listening(on)
+        for number in range(1500):
+            publish(on.desk.tail, str(number))
+        assert [await _text(client) for _ in range(1500)] == [str(number) for number in range(1500)]
+
+
+async def test_what_is_older_than_memory_comes_from_the_database_in_the_same_frames() -> None:
+    history = [stored(seq, f"event {seq}") for seq in range(1, 501)]
+
+    async def read(after: Cursor, budget: int) -> Page:
+        await trio.lowlevel.checkpoint()
+        some = history[after.seq : after.seq + 70]
+        return Page(tuple(each.frame(ADDRESS) for each in some), Cursor(1, after.seq + len(some)))
+
+    tail = new_tail(events=16)
+    for each in history:
+        tail.publish(each)
+    async with stage(Desk(tail=tail, read=read)) as on:
+        client = await on.opened()
+        await client.call(1, "listen", after="1:0")
+        await client.message()
+        publish(tail, "event 501")
+        events = [(await client.message())["params"] for _ in range(501)]
+        assert [event["seq"] for event in events] == list(range(1, 502))
+        assert [event["payload"]["message"] for event in events] == [f"event {seq}" for seq in range(1, 502)]
+
+
+async def test_answers_go_on_while_the_database_is_slow() -> None:
+    arrived, go_on = trio.Event(), trio.Event()
+
+    async def read(after: Cursor, budget: int) -> Page:
+        arrived.set()
+        await go_on.wait()
+        return Page((stored(1, "late").frame(ADDRESS),), Cursor(1, 1))
+
+    tail = new_tail(events=1)
+    publish(tail)
+    publish(tail, "second")
+    async with stage(Desk(tail=tail, read=read)) as on:
+        client = await on.opened()
+        await client.call(1, "listen", after="1:0")
+        await client.message()
+        await arrived.wait()
+        await client.call(2, "echo")
+        assert (await client.message())["id"] == 2
+        go_on.set()
+        assert [await _text(client), await _text(client)] == ["late", "second"]
+
+
+async def test_a_database_that_cannot_be_read_closes_the_connection_so_that_it_resumes() -> None:
+    async def read(after: Cursor, budget: int) -> Page:
+        raise StorageUnavailable("The disk is gone.")
+
+    tail = new_tail(events=1)
+    publish(tail)
+    publish(tail)
+    async with stage(Desk(tail=tail, read=read)) as on:
+        client = await on.opened()
+        await client.call(1, "listen", after="1:0")
+        assert await client.closed_with() == 4400
+
+
+async def test_a_journal_that_does_not_go_on_closes_the_connection_instead_of_asking_for_ever() -> None:
+    async def read(after: Cursor, budget: int) -> Page:
+        return Page((), after)
+
+    tail = new_tail(events=1)
+    publish(tail)
+    publish(tail)
+    async with stage(Desk(tail=tail, read=read)) as on:
+        client = await on.opened()
+        await client.call(1, "listen", after="1:0")
+        assert await client.closed_with() == 4400
+
+
+async def test_subscribing_again_moves_the_subscription() -> None:
+    async with stage() as on:
+        for number in range(3):
+            publish(on.desk.tail, str(number))
+        client = await _listening(on)
+        await client.call(2, "listen", after="1:1")
+        assert (await client.message())["id"] == 2
+        assert [await _text(client), await _text(client)] == ["1", "2"]
+        publish(on.desk.tail, "3")
+        assert await _text(client) == "3"
+        assert on.connection.subscriptions() == (ADDRESS,)
+        assert on.desk.tail.statistics().listeners == 1
+
+
+async def test_nothing_comes_after_unsubscribing() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        assert on.connection.unsubscribe(ADDRESS)
+        assert not on.connection.unsubscribe(ADDRESS)
+        publish(on.desk.tail)
+        await client.call(2, "echo")
+        assert (await client.message())["id"] == 2
+        assert on.desk.tail.statistics().listeners == 0
+
+
+async def test_a_connection_that_ends_leaves_no_listener_behind() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        connection = on.connection
+        await client.close()
+        await connection.wait_ended()
+        assert on.desk.tail.statistics().listeners == 0
+        publish(on.desk.tail)
+
+
+async def test_a_closing_connection_takes_no_subscription() -> None:
+    async with stage() as on:
+        await on.opened()
+        connection = on.connection
+        connection.close(1001)
+        connection.subscribe(on.desk.tail, Cursor(1, 0), LiveMarks(), no_page)
+        assert connection.subscriptions() == ()
+
+
+async def test_types_that_a_client_opted_out_of_are_left_out_and_the_rest_goes_on() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        on.connection.negotiated = replace(UNSPOKEN, opt_out=frozenset({"usage.update"}))
+        publish(on.desk.tail, "1")
+        publish(on.desk.tail, "2", "usage.update")
+        publish(on.desk.tail, "3")
+        assert [await _text(client), await _text(client)] == ["1", "3"]
+
+
+async def test_a_client_that_negotiated_batches_gets_arrays_of_events_and_single_answers() -> None:
+    async with stage() as on:
+        client = await on.opened()
+        on.connection.negotiated = replace(UNSPOKEN, batch=True)
+        for number in range(40):
+            publish(on.desk.tail, f"{number} " + "x" * 5000)
+        await client.call(1, "listen", after="1:0")
+        assert (await client.message())["id"] == 1
+        got: list[str] = []
+        while len(got) < 40:
+            opcode, payload = await client.receive()
+            assert opcode == 1
+            assert len(payload) <= BUDGET + 6000
+            batch = json.loads(payload)
+            assert isinstance(batch, list)
+            got += [each["params"]["payload"]["message"].split(" ")[0] for each in batch]
+        assert got == [str(number) for number in range(40)]
+
+
+async def test_live_text_comes_as_it_grows() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        tail = on.desk.tail
+        tail.live_begin("message.delta", "m-1")
+        for piece in ("Hel", "lo, ", "world"):
+            tail.live_append("message.delta", "m-1", piece)
+        pieces = [(await client.message())["params"]["payload"] for _ in range(3)]
+        assert [(piece["offset"], piece["text"]) for piece in pieces] == [(0, "Hel"), (3, "lo, "), (7, "world")]
+
+
+async def test_live_text_is_not_sent_to_a_client_that_wants_none() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        on.connection.negotiated = replace(UNSPOKEN, live="none")
+        tail = on.desk.tail
+        tail.live_begin("message.delta", "m-1")
+        tail.live_append("message.delta", "m-1", "Hello")
+        publish(tail, "committed")
+        assert await _text(client) == "committed"
+
+
+async def test_coalesced_live_text_comes_at_most_every_tenth_of_a_second_and_whole(autojump_clock: MockClock) -> None:
+    shown: list[tuple[float, str]] = []
+    delivery = _loose(live="coalesced").delivery
+    tail = new_tail()
+    delivery.subscribe(tail, Cursor(1, 0), LiveMarks(), no_page)
+    tail.live_begin("message.delta", "m-1")
+
+    def drain() -> None:
+        texts = [json.loads(frame.json)["params"]["payload"]["text"] for frame in delivery.gather()]
+        shown.extend((trio.current_time(), text) for text in texts)
+
+    began = trio.current_time()
+    for number in range(100):
+        tail.live_append("message.delta", "m-1", f"{number} ")
+        drain()
+        await trio.sleep(0.01)
+        delivery.tick(trio.current_time())
+        drain()
+    await trio.sleep_until(max(trio.current_time(), delivery.due if delivery.due < 1e9 else 0))
+    delivery.tick(trio.current_time())
+    drain()
+    assert "".join(text for _, text in shown) == "".join(f"{number} " for number in range(100))
+    assert len(shown) <= 12
+    assert shown[0][0] == began
+
+
+async def test_coalesced_live_text_arrives_over_a_socket_by_itself() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        on.connection.negotiated = replace(UNSPOKEN, live="coalesced")
+        tail = on.desk.tail
+        tail.live_begin("message.delta", "m-1")
+        for piece in ("a", "b", "c", "d"):
+            tail.live_append("message.delta", "m-1", piece)
+        first = (await client.message())["params"]["payload"]
+        second = (await client.message())["params"]["payload"]
+        assert (first["text"], second["text"]) == ("a", "bcd")
+
+
+async def test_no_thread_starves_another() -> None:
+    delivery = _loose().delivery
+    tails = [new_tail(Address("default", "s", str(number))) for number in range(10)]
+    for tail in tails:
+        for _ in range(60):
+            tail.publish(stored(tail.head + 1, "x" * 10_000))
+        delivery.subscribe(tail, Cursor(1, 0), LiveMarks(), no_page)
+    seen: set[str] = set()
+    rounds = 0
+    while len(seen) < 10:
+        rounds += 1
+        for frame in delivery.gather():
+            seen.add(json.loads(frame.json)["params"]["thread_id"])
+    assert rounds <= 3
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["commit", "grow", "begin", "end", "gather"]), max_size=60))
+def test_what_a_subscriber_puts_together_is_what_happened(steps: list[str]) -> None:
+    """No gap, no repetition, whatever the order of committing, growing and giving."""
+    trio.run(_fold, steps)
+
+
+async def _fold(steps: list[str]) -> None:
+    loose = _loose()
+    delivery = loose.delivery
+    tail = new_tail(events=4)
+    history: list[Any] = []
+    truth: dict[str, str] = {}
+
+    async def read(after: Cursor, budget: int) -> Page:
+        some = history[after.seq : after.seq + 2]
+        return Page(tuple(each.frame(ADDRESS) for each in some), Cursor(1, after.seq + len(some)))
+
+    got_seqs: list[int] = []
+    got_text: dict[str, str] = {}
+
+    async def gather() -> None:
+        for frame in delivery.gather():
+            params = json.loads(frame.json)["params"]
+            if "seq" in params:
+                got_seqs.append(params["seq"])
+            else:
+                payload = params["payload"]
+                message = got_text.setdefault(payload["message_id"], "")
+                assert payload["offset"] == len(message)
+                got_text[payload["message_id"]] = message + payload["text"]
+        for subscription in list(loose.wanted):
+            loose.wanted.remove(subscription)
+            await delivery.fill(subscription)
+
+    delivery.subscribe(tail, Cursor(1, 0), LiveMarks(), read)
+    live: str | None = None
+    for number, step in enumerate(steps):
+        if step == "commit":
+            event = stored(tail.head + 1, "e" * (number * 97 % 4000))
+            history.append(event)
+            tail.publish(event)
+            tail.notify()
+        elif step == "begin" and live is None:
+            live = f"m-{number}"
+            truth[live] = ""
+            tail.live_begin("message.delta", live)
+        elif step == "grow" and live is not None:
+            truth[live] += f"ü{number}"
+            tail.live_append("message.delta", live, f"ü{number}")
+        elif step == "end" and live is not None:
+            tail.live_end("message.delta", live)
+            truth.pop(live)
+            got_text.pop(live, None)
+            live = None
+        else:
+            await gather()
+    for _ in range(100):
+        await gather()
+    assert got_seqs == list(range(1, tail.head + 1))
+    assert {id: text for id, text in got_text.items() if text} == {id: text for id, text in truth.items() if text}
+
+
+@dataclass
+class _Loose:
+    """A delivery without a connection; `wanted` are the subscriptions that want a page."""
+
+    delivery: Delivery
+    wanted: list[Subscription]
+
+
+def _loose(**negotiated: Any) -> _Loose:
+    wanted: list[Subscription] = []
+    delivery = Delivery(wake=lambda: None, alarm=lambda: None, start=wanted.append, failed=pytest.fail)
+    delivery.negotiated = replace(UNSPOKEN, **negotiated)
+    return _Loose(delivery, wanted)
+
+
+async def _listening(on: Stage, *, receive_buffer: int | None = None) -> RawClient:
+    client = await on.opened(receive_buffer=receive_buffer)
+    await client.call("listen", "listen")
+    assert (await client.message())["id"] == "listen"
+    return client
+
+
+async def _text(client: RawClient) -> str:
+    return (await client.message())["params"]["payload"]["message"]
