@@ -11,13 +11,13 @@ import sys
 sys.path.pop(0)
 sys.path.append(__file__.rsplit("/", 3)[0])
 
-import gc  # noqa: E402
-import os  # noqa: E402
-import socket  # noqa: E402
+import gc
+import os
+import socket
 
-from hermes_ws.warden import orders  # noqa: E402
-from hermes_ws.warden.confine import Wishes, confine, prepare  # noqa: E402
-from hermes_ws.warden.loop import Loop, receive  # noqa: E402
+from hermes_ws.warden import orders
+from hermes_ws.warden.confine import Wishes, confine, prepare
+from hermes_ws.warden.loop import Loop, receive
 
 
 def main() -> int:
