@@ -281,6 +281,8 @@ class Host:
 
     async def _admit(self, name: ProfileName, home: ProfileHome, identity: Identity) -> None:
         await self._store.claim(name, home, identity)
+        # A home gets its identity when it is opened first, which the list of homes does not show.
+        self._identities = MappingProxyType({**self._identities, name: identity})
 
     async def _all_identities(self) -> Mapping[ProfileName, Identity]:
         """The identities of all homes, read again when the list of homes changed."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -256,11 +255,17 @@ class ProfileRuntime:
         and harms no other profile.
         """
         try:
-            await self._live()
+            try:
+                await self._live()
+            except Exception as error:
+                self._report(error)
+                raise
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self._give_free()
         except HermesError as error:
             self._fail(error)
-        except Exception as error:  # A bug of ours ends this profile, and no other.
-            self._report(error)
+        except Exception:  # A bug of ours ends this profile, and no other.
             self._fail(ProfileUnusable(f"Profile {self.name} failed; its log says why.", profile=self.name.text))
         finally:
             if self.state in (State.OPEN, State.CLOSING):
@@ -285,8 +290,6 @@ class ProfileRuntime:
                 nursery.cancel_scope.cancel()
         finally:
             self._nursery = None
-            with trio.CancelScope(shield=True):
-                await self._give_free()
 
     async def _open_home(self) -> None:
         await trio.to_thread.run_sync(self._prepare, limiter=self.limiter)
@@ -367,9 +370,8 @@ class ProfileRuntime:
             await done.wait()
 
     def _report(self, error: Exception) -> None:
-        stack = "".join(traceback.format_exception(error))
         if self._log is not None:
-            self._log.write("error", "runtime.failed", stack=stack, at=time.time())
+            self._log.write("error", "runtime.failed", stack="".join(traceback.format_exception(error)))
 
     def _fail(self, error: HermesError) -> None:
         self.failure = error

@@ -53,10 +53,6 @@ class ServerStore:
         """
         await trio.to_thread.run_sync(self._claim, name, home, identity, limiter=self._limiter)
 
-    async def name_of(self, origin: str) -> str | None:
-        """The name under which the home of this origin was seen last."""
-        return await trio.to_thread.run_sync(self._name_of, origin, limiter=self._limiter)
-
     # --- in the thread -----------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
@@ -97,10 +93,6 @@ class ServerStore:
             name.text,
             str(home.path),
         )
-
-    def _name_of(self, origin: str) -> str | None:
-        rows = self._execute("SELECT name FROM origin WHERE origin = ?", origin)
-        return str(rows[0][0]) if rows else None
 
     def _execute(self, statement: str, *values: str) -> list[tuple[object, ...]]:
         path = self._home.state / "server.db"

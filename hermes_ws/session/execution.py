@@ -204,7 +204,7 @@ class Execution:
                 hands=SessionHands(runtime, scope, cwd),
                 asker=ExecutionAsker(place.questions, asking),
                 approvals=place.approvals,
-                model=choose(scope, launch.overrides()),
+                model=choose(scope, launch.overrides(), agent),
             )
 
     def _directory(self, scope: ProfileScope) -> Path:

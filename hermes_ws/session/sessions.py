@@ -167,7 +167,7 @@ class Sessions:
         return self._hold(record)
 
     async def find(self, *, title: str | None = None, latest: bool | str | None = None) -> Session:
-        """The session with this title, or the latest one (of the source that `latest` names). Raises `SessionUnknown`."""
+        """The session with this title, or the latest one (of the source it names). Raises `SessionUnknown`."""
         if title is not None:
             record = await self._runtime.journal.read(lambda connection: rows.by_title(connection, title))
             missing = f"There is no session called {title!r}."
