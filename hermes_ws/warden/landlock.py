@@ -135,4 +135,4 @@ def _open_straight(path: str) -> int:
 
 def restrict(made: int) -> None:
     """Put one more layer around this process, for good. The kernel allows 16; `PR_SET_NO_NEW_PRIVS` must be set."""
-    libc.syscall(_RESTRICT_SELF, made, 0)
+    libc.quick(_RESTRICT_SELF, made, 0)

@@ -20,6 +20,8 @@ PR_CAP_AMBIENT: Final = 47
 PR_CAP_AMBIENT_CLEAR_ALL: Final = 4
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_SYSCALL = _LIBC.syscall
+_PRCTL = _LIBC.prctl
 _ULONG_MAX: Final = (1 << (8 * ctypes.sizeof(ctypes.c_ulong))) - 1
 
 
@@ -36,6 +38,24 @@ def syscall(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char] |
     function = _LIBC.syscall
     function.restype = ctypes.c_long
     return _checked(int(function(ctypes.c_long(number), *words)))
+
+
+def quick(number: int, first: int, second: int, third: int = 0) -> None:
+    """`syscall` for numbers that fit 32 bits, without any conversion.
+
+    Between fork and exec each page of code that is touched costs a fault; this saves a fifth of a millisecond.
+    """
+    _checked(int(_SYSCALL(number, first, second, third)))
+
+
+def die_with_parent(number: int) -> None:
+    """Have the kernel send the signal `number` to this process when the thread that forked it is gone."""
+    _checked(int(_PRCTL(PR_SET_PDEATHSIG, number, 0, 0, 0)))
+
+
+def default_signal(number: int) -> None:
+    """Give one signal its default handling again, behind the interpreter's back: for a child that is about to exec."""
+    _LIBC.signal(number, 0)
 
 
 def prctl(option: int, second: int = 0, third: int = 0, fourth: int = 0, fifth: int = 0) -> int:

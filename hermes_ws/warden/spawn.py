@@ -21,6 +21,8 @@ _DEFAULT: Final = (
 )
 """What Python ignores, and what whoever started the server may have had ignored: `exec` would pass that on."""
 
+_SIGKILL: Final = int(signal.SIGKILL)
+_SIGTERM: Final = int(signal.SIGTERM)
 _STATUS: Final = 3
 _CLOSE_RANGE: Final = 436
 _HIGHEST_DESCRIPTOR: Final = 0xFFFFFFFF
@@ -110,9 +112,9 @@ def _fork(work: Callable[[], NoReturn], confined: Confined) -> int:
         return pid
     try:
         # The loop's handler would take it for an order to the warden, and `exec` forget it.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        libc.default_signal(_SIGTERM)
         os.setsid()
-        libc.prctl(libc.PR_SET_PDEATHSIG, signal.SIGKILL)
+        libc.die_with_parent(_SIGKILL)
         if os.getppid() != warden:
             os._exit(126)
         if confined.child_layer is not None:
@@ -147,6 +149,6 @@ def _close_from(first: int) -> None:
 
 def _close(first: int, last: int) -> None:
     try:
-        libc.syscall(_CLOSE_RANGE, first, last, 0)
+        libc.quick(_CLOSE_RANGE, first, last)
     except OSError:
         os.closerange(first, min(last, os.sysconf("SC_OPEN_MAX")) + 1)

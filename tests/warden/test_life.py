@@ -6,9 +6,11 @@ What ends whole processes is tried in a process of its own, which is killed for 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -236,3 +238,56 @@ async def test_a_warden_that_cannot_confine_says_why(place: Place) -> None:
     with pytest.raises(errors.WardenFailed, match="open_files is not a number"):
         await Warden.start(Grants(write=(place.inside,), limits=Limits(open_files=-1)))
     assert descendants.below(os.getpid()) == []
+
+
+NOBODY = """
+import os, sys, trio
+from pathlib import Path
+from hermes_ws.warden import check
+from hermes_ws.warden.grants import Command, Grants
+from hermes_ws.warden.hands import Warden
+
+inside, outside = Path(sys.argv[1]), Path(sys.argv[2])
+for path in (inside, outside, outside / "secret"):
+    os.chown(path, 65534, 65534)
+    os.chmod(path, 0o700)
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+
+async def main():
+    warden = await Warden.start(Grants(write=(inside,)), python="/usr/bin/python3")
+    print(warden.confinement.level, warden.confinement.seccomp, warden.confinement.dropped_capabilities)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        script = f"id -u; echo hi > file; cat file {outside}/secret; kill -0 {os.getpid()} || echo kept inside"
+        done = await warden.run(Command(("bash", "-c", script), inside, {"PATH": "/usr/bin:/bin"}, 30, 1000))
+        print(done.output.decode())
+        await warden.close()
+
+trio.run(main)
+"""
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access("/usr/bin/python3", os.X_OK), reason="needs root and an interpreter for anybody"
+)
+def test_a_user_without_any_rights_is_confined_as_well() -> None:
+    # Not in tmp_path, whose parents only root may enter.
+    inside, outside = (Path(tempfile.mkdtemp(prefix=name)) for name in ("inside-", "outside-"))
+    try:
+        (outside / "secret").write_text("canary-outside")
+        done = subprocess.run(
+            [sys.executable, "-c", NOBODY, str(inside), str(outside)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=60,
+        )
+    finally:
+        shutil.rmtree(inside, ignore_errors=True)
+        shutil.rmtree(outside, ignore_errors=True)
+    assert done.stdout.splitlines()[:3] == ["kernel True True", "65534", "hi"], done.stderr
+    assert "Permission denied" in done.stdout
+    assert "kept inside" in done.stdout
+    assert "canary" not in done.stdout
