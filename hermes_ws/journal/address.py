@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
+
+from hermes_ws.wire.frames import encode
 
 
 @final
@@ -23,3 +25,9 @@ class Address:
     profile: str
     session_id: str
     thread_id: str
+    json: bytes = field(init=False, compare=False, repr=False)
+    """The three as members of a JSON object, encoded once for all events of the thread."""
+
+    def __post_init__(self) -> None:
+        named = {"profile": self.profile, "session_id": self.session_id, "thread_id": self.thread_id}
+        object.__setattr__(self, "json", encode(named)[1:-1])

@@ -158,11 +158,11 @@ class Database:
             tail = ThreadTail(Address(self._profile, key.session_id, key.thread_id))
             self._board.tails[key] = tail
         record = await self.read(lambda connection: threads.get(connection, key))
-        if record is None:
-            if tail.generation == 0:
-                self._board.tails.pop(key, None)
+        if record is not None:
+            tail.adopt(record.generation, record.head)
+        elif tail.generation == 0:
+            self._board.tails.pop(key, None)
             raise ThreadUnknown(f"There is no thread {key.thread_id} in this session.")
-        tail.adopt(record.generation, record.head)
         return self._board.tails.setdefault(key, tail)
 
     def close_tail(self, key: ThreadKey) -> bool:

@@ -66,5 +66,5 @@ def since(
         if len(events) == limit or (events and size > max_bytes):
             rows.close()
             return events, True
-        events.append(StoredEvent(*row))
+        events.append(StoredEvent._make(row))
     return events, False

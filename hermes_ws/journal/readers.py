@@ -13,6 +13,7 @@ import trio
 from hermes_ws.contract.errors import StorageUnavailable
 from hermes_ws.journal.failures import is_storage, storage_error
 from hermes_ws.journal.opening import connect
+from hermes_ws.scope.current import in_thread
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class Readers:
         if self._closed:
             raise StorageUnavailable(f"{self._database} is closed.", file=str(self._database))
         context = self._context.copy()
-        return await trio.to_thread.run_sync(lambda: context.run(self._query, query), limiter=self._limiter)
+        return await in_thread(self._limiter, lambda: context.run(self._query, query))
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -68,7 +69,7 @@ class Readers:
         self._closed = True
         for _ in range(READERS):
             await self._limiter.acquire_on_behalf_of(object())
-        await trio.to_thread.run_sync(self._close)
+        await in_thread(trio.CapacityLimiter(1), self._close)
 
     def _close(self) -> None:
         while self._free:

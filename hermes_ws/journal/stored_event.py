@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import orjson
 
 from hermes_ws.contract.events import Envelope
 from hermes_ws.journal.address import Address
 from hermes_ws.wire.cursor import Cursor
-from hermes_ws.wire.frames import Frame, event_frame
+from hermes_ws.wire.frames import Frame, encode
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(NamedTuple):
     """An event as it is stored. `payload` is its JSON, encoded when it was appended; `ts` is seconds since 1970."""
 
     generation: int
@@ -32,20 +30,29 @@ class StoredEvent:
         return Cursor(self.generation, self.seq)
 
     def frame(self, address: Address) -> Frame:
-        """The notification of this event. The payload's bytes go in as they are; fields that are null are left out."""
-        return event_frame(
-            {
-                "type": self.type,
-                "profile": address.profile,
-                "session_id": address.session_id,
-                "thread_id": address.thread_id,
-                "cursor": f"{self.generation}:{self.seq}",
-                "seq": self.seq,
-                "execution_generation": self.execution_generation,
-                "admission_id": self.admission_id,
-                "ts": self.ts,
-                "payload": orjson.Fragment(self.payload),
-            }
+        """The notification of this event, the same bytes as `event_frame` makes of its envelope.
+
+        Put together from what is encoded already, which takes a third of the time: it is done for every event that is
+        published, and ten thousand times over for a client that was away.
+        """
+        more = b""
+        if self.execution_generation is not None:
+            more = b',"execution_generation":%d' % self.execution_generation
+        if self.admission_id is not None:
+            more += b',"admission_id":' + encode(self.admission_id)
+        return Frame(
+            b'{"jsonrpc":"2.0","method":"event","params":{"type":%b,%b,"cursor":"%d:%d","seq":%d%b,"ts":%b,"payload":%b}}'
+            % (
+                encode(self.type),
+                address.json,
+                self.generation,
+                self.seq,
+                self.seq,
+                more,
+                encode(self.ts),
+                self.payload,
+            ),
+            self.type,
         )
 
     def envelope(self, address: Address) -> Envelope:

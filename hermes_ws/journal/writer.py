@@ -206,8 +206,8 @@ class Writer:
 
     def _wake(self, result: outcome.Value[object] | outcome.Error) -> None:
         task, self._waiting = self._waiting, None
-        if task is not None:
-            trio.lowlevel.reschedule(task, result)
+        assert task is not None
+        trio.lowlevel.reschedule(task, result)
 
     def _deliver(self, jobs: list[Job], trouble: StorageUnavailable | None) -> None:
         self._board.wrote(trouble)

@@ -383,6 +383,26 @@ async def test_no_tail_opens_for_a_thread_that_is_not_there(journal: Database) -
     assert journal.statistics().tails == 0
 
 
+async def test_a_thread_that_is_made_while_its_tail_opens_is_there(
+    journal: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = ThreadKey("ses-1", "fork")
+
+    def make(tx: Transaction) -> None:
+        threads.ensure(tx, fork)
+        tx.append(fork, "notice", notice())
+
+    def read_before_it_is_made(connection: sqlite3.Connection, key: ThreadKey) -> threads.ThreadRecord | None:
+        monkeypatch.undo()
+        trio.from_thread.run(journal.transact, make)
+        return None
+
+    monkeypatch.setattr(threads, "get", read_before_it_is_made)
+    tail = await journal.open_tail(fork)
+    assert (tail.generation, tail.head) == (1, 1)
+    assert tail.take(Cursor(1, 0), None, 1).cursor == Cursor(1, 1)
+
+
 async def test_a_tail_is_closed_only_when_nobody_needs_it(journal: Database) -> None:
     def listener() -> None: ...
 
@@ -396,6 +416,18 @@ async def test_a_tail_is_closed_only_when_nobody_needs_it(journal: Database) -> 
     tail.live_end("message.delta", "m1")
     assert journal.close_tail(KEY)
     assert journal.statistics().tails == 0
+
+
+def test_a_connection_beyond_answering_is_abandoned_without_a_word() -> None:
+    class Broken:
+        in_transaction = True
+
+        def execute(self, sql: str) -> None:
+            raise sqlite3.OperationalError(sql)
+
+    heads = {KEY: transaction.Head(1, 1, 7)}
+    transaction.Group(Broken(), 1, 0.0, heads).abandon()  # type: ignore[arg-type]
+    assert heads == {}
 
 
 # --- failures of what it stands on ------------------------------------------------------------------------------------
@@ -503,7 +535,8 @@ async def test_closing_finishes_what_is_queued_and_marks_the_file(journal: Datab
         await queue(nursery, journal, say(), say())
         nursery.start_soon(journal.close)
         nursery.start_soon(journal.close)
-        await trio.testing.wait_all_tasks_blocked()
+        while not journal._writer._closing:  # noqa: ASYNC110 - there is nothing to be told by
+            await trio.sleep(0.001)
         held.release()
     assert look(file, "SELECT value FROM meta WHERE key = 'clean'") == [(1,)]
     assert look(file, "SELECT count(*) FROM event") == [(2,)]

@@ -6,12 +6,15 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from hermes_ws.contract.events import Notice
 from hermes_ws.journal import events
 from hermes_ws.journal.address import Address
 from hermes_ws.journal.database import Database, ThreadKey, Transaction
+from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.frames import encode, event_frame
 
 KEY = ThreadKey("ses-1", "main")
 
@@ -72,6 +75,22 @@ async def test_of_a_thread_or_a_generation_that_is_not_there_nothing_comes(journ
     await fill(journal, "a")
     for key, cursor in ((ThreadKey("ses-1", "none"), Cursor(1, 0)), (KEY, Cursor(2, 0))):
         assert await journal.read(lambda connection: events.since(connection, key, cursor)) == ([], False)  # noqa: B023
+
+
+@given(
+    st.text(),
+    st.floats(0, 1e15),
+    st.none() | st.integers(0, 2**60),
+    st.none() | st.text(min_size=1),
+    st.dictionaries(st.text(), st.text() | st.integers(-(2**60), 2**60) | st.none()),
+)
+def test_a_frame_is_that_of_its_envelope(
+    name: str, ts: float, generation: int | None, admission_id: str | None, payload: dict[str, JsonValue]
+) -> None:
+    event = StoredEvent(2, 7, "notice", ts, encode(payload), generation, admission_id)
+    address = Address(name, "ses-1", "main")
+    envelope = {**event.envelope(address).model_dump(exclude={"payload"}), "payload": payload}
+    assert event.frame(address).json == event_frame(envelope).json
 
 
 async def test_the_frame_from_disk_is_the_frame_from_memory(journal: Database) -> None:

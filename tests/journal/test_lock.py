@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -62,6 +64,15 @@ def test_the_lock_file_is_private_and_no_link_is_followed(lock: Path, tmp_path: 
     with pytest.raises(ProfileUnusable, match="cannot be opened"):
         OwnerLock.take(lock)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_kernel_that_locks_nothing_is_said_aloud(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(ProfileUnusable, match="No locks available"):
+        OwnerLock.take(lock)
 
 
 def test_a_file_in_the_place_of_the_directory_is_said_aloud(tmp_path: Path) -> None:
