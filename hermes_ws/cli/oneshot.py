@@ -165,7 +165,7 @@ class OneShot:
         return exits.NEEDS_A_PERSON
 
     def _finish(self, opened: Opened) -> None:
-        self._out.line(harmless(self._reply))
+        self._out.line(harmless(self._reply).rstrip("\n"))
         if not self._quiet:
             self._out.line()
             self._out.line("Resume this session with:")

@@ -10,16 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_KEPT = frozenset("\n\t")
+KEPT = frozenset("\n\t")
+"""The control characters that a text needs."""
 
-_PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in _KEPT and chr(code) != "\r"}
-_DELETE = {0x7F: "\u2421"}
-_UPPER_CONTROLS = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
-_TURNED_AROUND = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-_ENDS_OF_LINE = {0x0D: None, 0x2028: "\n", 0x2029: "\n"}
-_TABLE: Mapping[int, str | None] = MappingProxyType(
-    _PICTURES | _DELETE | _UPPER_CONTROLS | _TURNED_AROUND | _ENDS_OF_LINE
-)
+
+def _table() -> Mapping[int, str | None]:
+    table: dict[int, str | None] = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in KEPT}
+    table[0x7F] = "\u2421"
+    table.update(dict.fromkeys(range(0x80, 0xA0), "\ufffd"))
+    table.update(dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+    table.update({0x0D: None, 0x2028: "\n", 0x2029: "\n"})
+    return MappingProxyType(table)
+
+
+_TABLE = _table()
 
 
 def harmless(text: str) -> str:

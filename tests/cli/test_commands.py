@@ -33,7 +33,7 @@ def test_a_line_means(line: str, meaning: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["/approve", "/approve q1", "/answer q1", "/answer", "/stop now", "/aprove q1 once", "/"]
+    "line", ["/approve", "/approve q1", "/answer q1", "/answer", "/stop now", "/shrug q1 once", "/"]
 )
 def test_a_line_that_cannot_be_meant_so_is_explained_and_never_said(line: str) -> None:
     meaning = parse(line)
