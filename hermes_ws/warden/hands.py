@@ -124,7 +124,8 @@ class Warden:
     ) -> Self:
         """Start a warden and wait until it has confined itself.
 
-        Never call it from a worker thread. With `probed` no more is used than what an earlier probe found. Raises
+        Never call it from a worker thread; a process that became a subreaper hands its `Subreaper` to every start, or
+        the warden is taken for an orphan. With `probed` no more is used than what an earlier probe found. Raises
         `WardenFailed`, and `ConfinementUnavailable` when confinement is required and Landlock is missing. When it is
         cancelled, nothing is left.
         """

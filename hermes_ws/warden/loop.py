@@ -34,7 +34,7 @@ _LOOK_S: Final = 0.05
 """Seconds between two looks at a group that is about to vanish; its last member may have another parent than us."""
 
 _COUNT_S: Final = 0.1
-"""Seconds between two counts of descendants while a limit is set and something runs: three milliseconds of work."""
+"""Seconds between two counts of descendants while a limit is set and there are any: three milliseconds of work."""
 
 _LAST_S: Final = 5.0
 """Seconds to end what is left when the server is gone. A process that hangs in the kernel is not waited for."""
@@ -91,6 +91,7 @@ class Loop:
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._ending = False
         self._count_at = 0.0
+        self._alone = True
         self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
@@ -128,7 +129,7 @@ class Loop:
                 due.append(time.monotonic() + _LOOK_S)
             if child.kill_at is not None:
                 due.append(child.kill_at)
-        if self._children and self._wishes.limits.processes is not None:
+        if not self._alone and self._wishes.limits.processes is not None:
             due.append(self._count_at)
         return max(0.0, min(due) - time.monotonic()) * 1000 + 1 if due else None
 
@@ -197,8 +198,10 @@ class Loop:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
+                self._alone = True
                 return
             if ended is None:
+                self._alone = False
                 return
             child = self._children.get(ended.si_pid)
             if child is not None and child.kill_at is None:
@@ -249,7 +252,7 @@ class Loop:
         """End every command when there are more processes than the limit: whose they are cannot be told for orphans."""
         limit = self._wishes.limits.processes
         now = time.monotonic()
-        if limit is None or not self._children or now < self._count_at:
+        if limit is None or self._alone or now < self._count_at:
             return
         found = descendants.below(os.getpid())
         self._count_at = time.monotonic() + _COUNT_S

@@ -283,6 +283,11 @@ class TestLimits:
         await no_child_below(warden.statistics().pid)
         assert (await shell("echo alive")).output == b"alive\n"
 
+    async def test_daemons_are_counted_after_their_command_has_ended(self, shell: Shell, warden: Warden) -> None:
+        script = "setsid bash -c 'sleep 0.3; for i in $(seq 40); do sleep 1000 & done; wait' & echo done"
+        assert (await shell(script)).output == b"done\n"
+        await no_child_below(warden.statistics().pid)
+
     async def test_limits_cannot_be_raised_again(self, python: Shell) -> None:
         done = await python(
             "import resource\n"

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
+import trio.testing
 
 from hermes_ws.contract import errors
-from hermes_ws.warden import descendants
+from hermes_ws.warden import descendants, hands
+from hermes_ws.warden.grants import Command
 from hermes_ws.warden.hands import Warden
 
 if TYPE_CHECKING:
@@ -149,3 +151,51 @@ async def test_a_file_s_header_is_not_believed(sent: str, liar: Liar, place: Pla
         with pytest.raises(errors.WardenFailed):
             await warden.read_file(place.inside / "secret")
         await warden.close()
+
+
+async def test_a_warden_that_never_gets_ready_is_given_up(
+    liar: Liar, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hands, "START_WITHIN_S", 0.2)
+    with pytest.raises(errors.WardenFailed, match="was not ready"):
+        await Warden.start(place.grants, python=liar(""))
+    assert descendants.below(os.getpid()) == []
+
+
+async def test_a_warden_that_does_not_end_a_child_is_ended_itself(
+    liar: Liar, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hands, "GRACE_S", 0.1)
+    monkeypatch.setattr(hands, "OBEY_WITHIN_S", 0.1)
+    warden = await Warden.start(place.grants, python=liar("say(READY)"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        with pytest.raises(errors.WardenFailed):
+            await warden.run(place.command("true", deadline_s=0.1))
+        with pytest.raises(errors.WardenFailed):
+            await warden.run(place.command("true"))
+    assert descendants.below(os.getpid()) == []
+
+
+async def test_a_warden_that_does_not_listen_holds_up_nobody_when_it_is_closed(
+    liar: Liar, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Orders wait for room in the socket; closing wakes them, and nothing of them is left."""
+    monkeypatch.setattr(hands, "LEAVE_WITHIN_S", 0.2)
+    warden = await Warden.start(place.grants, python=liar("say(READY)"))
+    before = len(os.listdir("/proc/self/fd"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        async with trio.open_nursery() as callers:
+            for _ in range(20):
+                callers.start_soon(_expect_failure, warden, place.command("true", "x" * 50_000))
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            assert warden.statistics().running == 20
+            await warden.close()
+    assert warden.statistics().running == 0
+    assert len(os.listdir("/proc/self/fd")) == before - 2
+
+
+async def _expect_failure(warden: Warden, command: Command) -> None:
+    with pytest.raises(errors.WardenFailed):
+        await warden.run(command)
