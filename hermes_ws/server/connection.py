@@ -170,6 +170,10 @@ class Connection:
         """Return when the connection has ended."""
         await self._ended.wait()
 
+    def fileno(self) -> int:
+        """The descriptor of its socket; -1 once it has ended. For those who look at sockets from outside."""
+        return self._stream.socket.fileno()
+
     def statistics(self) -> ConnectionStatistics:
         """Counts of what waits and what is owed."""
         outbox = self._outbox

@@ -1,0 +1,73 @@
+"""Servers as processes of their own, for as long as something is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+END = 15.0
+"""Seconds that a server has to end by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that answers."""
+
+    port: int
+    token: str
+    pid: int
+
+
+@contextlib.contextmanager
+def started_server() -> Iterator[Served]:
+    """The whole server, over one home in a directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as directory:
+        homes = Path(directory) / "homes"
+        home = homes / "default"
+        home.mkdir(parents=True, mode=0o700)
+        (home / "config.yaml").write_text("model:\n  provider: loopback\n")
+        command = ("hermes_ws.cli.main", "serve", "--profiles-root", str(homes), "--port", "0", "--announce", "json")
+        with _process(*command, HERMES_HOME=str(home)) as (line, pid):
+            told = orjson.loads(line)
+            token = Path(told["token_file"]).read_text().strip()
+            port = urlsplit(told["url"]).port
+            assert port is not None
+            yield Served(port, token, told.get("pid", pid))
+
+
+@contextlib.contextmanager
+def started_bare() -> Iterator[Served]:
+    """The minimal server."""
+    with _process("bench.bare") as (line, pid):
+        yield Served(int(line), "", pid)
+
+
+@contextlib.contextmanager
+def _process(module: str, *arguments: str, **environment: str) -> Iterator[tuple[str, int]]:
+    """Run a module; what its first line says, and its pid."""
+    given = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **environment}
+    with subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, env=given, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"{module} ended before it said anything, with {process.wait(END)}")
+            yield line, process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(END)
+            except subprocess.TimeoutExpired:
+                process.kill()
