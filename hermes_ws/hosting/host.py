@@ -27,6 +27,7 @@ from hermes_ws.hosting.runtime import ProfileRuntime, State, Surroundings
 from hermes_ws.hosting.server_store import ServerStore
 from hermes_ws.scope import guard
 from hermes_ws.scope.config import ProfileConfig, load_config
+from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import Identity, ProfileName, read_identity
@@ -38,8 +39,14 @@ from hermes_ws.warden.subreaper import Subreaper
 IN_HAND_S = 1.0
 """Seconds after it was asked for in which a profile makes no room for others: whoever asked is about to use it."""
 
+THREADS = 2
+"""Threads that the host itself may occupy: it reads settings and identities, rarely and briefly."""
+
 LOOKS_PER_IDLE = 4
 """How often profiles are looked at within their idle time: one closes at most a quarter late."""
+
+THREADS = 2
+"""Threads that look at the homes as a whole: one may be slow, and no more is won by more of them."""
 
 QUESTION: Final = "srq"
 """What the id of a question begins with, before the origin of its home."""
@@ -64,6 +71,7 @@ class Host:
         self.draining = False
         self._root = root
         self._subreaper = subreaper
+        self._limiter = trio.CapacityLimiter(THREADS)
         self._around = Surroundings(
             root=root,
             instance_id=instance_id,
@@ -79,6 +87,7 @@ class Host:
         self._nursery: trio.Nursery | None = None
         self._context = contextvars.Context()
         self._config: ProfileConfig | None = None
+        self._limiter = trio.CapacityLimiter(THREADS)
         self._probing = trio.Lock()
         self._making_room = trio.Lock()
         self._confinement: Confinement | None = None
@@ -99,7 +108,7 @@ class Host:
 
         Raises `ProfileUnusable` for a launch home whose settings cannot be read, `StorageUnavailable`.
         """
-        self._config = await trio.to_thread.run_sync(self._load_launch_config)
+        self._config = await in_thread(self._limiter, self._load_launch_config)
         await self._store.open()
         try:
             async with trio.open_nursery() as nursery:
@@ -288,7 +297,7 @@ class Host:
         """The identities of all homes, read again when the list of homes changed."""
         names = self._root.names()
         if names != self._scanned:
-            self._identities = await trio.to_thread.run_sync(self._read_identities, names)
+            self._identities = await in_thread(self._limiter, self._read_identities, names)
             self._scanned = names
         return self._identities
 

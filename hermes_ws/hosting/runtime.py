@@ -292,8 +292,8 @@ class ProfileRuntime:
             self._nursery = None
 
     async def _open_home(self) -> None:
-        await trio.to_thread.run_sync(self._prepare, limiter=self.limiter)
-        await self._load(await trio.to_thread.run_sync(fingerprint, self.home, limiter=self.limiter))
+        await in_thread(self.limiter, self._prepare)
+        await self._load(await in_thread(self.limiter, fingerprint, self.home))
         scope = self.scope
         await self._around.admit(self.name, self.home, scope.identity)
         self._confinement = await self._around.probe()
@@ -329,9 +329,9 @@ class ProfileRuntime:
     async def _load(self, state: tuple[FileState, FileState]) -> None:
         loaded = 1 if self._scope is None else self._scope.loaded + 1
         launch_secrets = self._around.launch_secrets if self.name == self._around.root.launch else None
-        scope = await trio.to_thread.run_sync(
+        scope = await in_thread(
+            self.limiter,
             lambda: load_scope(self.name, self.home, launch_secrets=launch_secrets, loaded=loaded, homes=self.homes()),
-            limiter=self.limiter,
         )
         context = contextvars.Context()
         bind_into(context, Bound(scope, None, None, None))

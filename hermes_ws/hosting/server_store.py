@@ -14,6 +14,7 @@ import trio
 
 from hermes_ws.contract.errors import ProfileUnusable, StorageUnavailable
 from hermes_ws.scope import guard
+from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import Identity, ProfileName, read_identity
 
@@ -40,18 +41,18 @@ class ServerStore:
 
     async def open(self) -> None:
         """Make or open the file. Raises `StorageUnavailable`."""
-        await trio.to_thread.run_sync(self._open, limiter=self._limiter)
+        await in_thread(self._limiter, self._open)
 
     async def close(self) -> None:
         """Close the file; no effect when it is closed."""
-        await trio.to_thread.run_sync(self._close, limiter=self._limiter)
+        await in_thread(self._limiter, self._close)
 
     async def claim(self, name: ProfileName, home: ProfileHome, identity: Identity) -> None:
         """Enter a home under its origin. A renamed or moved home takes its entry along.
 
         Raises `ProfileUnusable` when another home, which is still there, has the same origin.
         """
-        await trio.to_thread.run_sync(self._claim, name, home, identity, limiter=self._limiter)
+        await in_thread(self._limiter, self._claim, name, home, identity)
 
     # --- in the thread -----------------------------------------------------------------------------------------------
 
