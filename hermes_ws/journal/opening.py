@@ -6,12 +6,13 @@ free. All of it blocks and runs in the writer's thread.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, final
+from typing import Final, Literal, final
 
 from hermes_ws.contract.errors import HermesError, StorageUnavailable
 from hermes_ws.journal.failures import storage_error
@@ -27,6 +28,10 @@ patience is a time, not a number of tries; this is below the shortest deadline o
 
 STATEMENTS = 256
 """Prepared statements kept per connection; there are about a hundred, and one per size of a batch of events."""
+
+
+_CLOCK: Final = 1_000_000
+"""Units in a second of the clock in `meta`, which are whole numbers."""
 
 
 @final
@@ -90,7 +95,7 @@ def _open_locked(place: Place, lock: OwnerLock) -> Opened:
         migrate(connection, place.database, place.steps)
         epoch = _raise_epoch(connection, lock)
         lock.write(place.instance_id, epoch)
-        last_ts = float(connection.execute("SELECT coalesce(max(updated_at), 0.0) FROM thread").fetchone()[0])
+        last_ts = _last_ts(connection, recovered=recovered)
         return Opened(connection, lock, epoch, last_ts, recovered)
     except BaseException:
         connection.close()
@@ -136,15 +141,29 @@ def _raise_epoch(connection: sqlite3.Connection, lock: OwnerLock) -> int:
     return epoch
 
 
-def close_place(opened: Opened) -> HermesError | None:
+def _last_ts(connection: sqlite3.Connection, *, recovered: bool) -> float:
+    """The last time stamp that was given out, so that a clock that was put back meanwhile disorders nothing."""
+    if recovered:
+        row = connection.execute(
+            "SELECT max((SELECT ts FROM event WHERE event.thread = thread.id"
+            " ORDER BY generation DESC, seq DESC LIMIT 1)) FROM thread"
+        ).fetchone()
+        return float(row[0] or 0.0)
+    clock = connection.execute("SELECT value FROM meta WHERE key = 'clock'").fetchone()[0]
+    return int(clock) / _CLOCK
+
+
+def close_place(opened: Opened, last_ts: float) -> HermesError | None:
     """Mark the file as closed, close it, and give the home free. Tells what failed; the home is free all the same."""
     failed: HermesError | None = None
     connection = opened.connection
     try:
-        connection.execute(
-            "UPDATE meta SET value = 1 WHERE key = 'clean' AND (SELECT value FROM meta WHERE key = 'epoch') = ?",
-            (opened.epoch,),
-        )
+        connection.execute("BEGIN IMMEDIATE")
+        epoch = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
+        if epoch == (opened.epoch,):
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'clock'", (math.ceil(last_ts * _CLOCK),))
+            connection.execute("UPDATE meta SET value = 1 WHERE key = 'clean'")
+        connection.execute("COMMIT")
     except sqlite3.Error as error:
         failed = StorageUnavailable(f"The database could not be marked as closed: {error}.")
     finally:

@@ -19,7 +19,7 @@ Step = Sequence[str]
 
 _VERSION_1: Final[Step] = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
-    "INSERT INTO meta VALUES ('epoch', 0), ('clean', 1), ('question', 0)",
+    "INSERT INTO meta VALUES ('epoch', 0), ('clean', 1), ('question', 0), ('clock', 0)",
     """CREATE TABLE session (
         session_id TEXT PRIMARY KEY, title TEXT, archived INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL,
         cwd TEXT NOT NULL, source TEXT NOT NULL, launch TEXT NOT NULL, principal TEXT NOT NULL, request_id TEXT,
@@ -30,8 +30,8 @@ _VERSION_1: Final[Step] = (
     "CREATE INDEX session_title ON session (title) WHERE title IS NOT NULL",
     """CREATE TABLE thread (
         id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL REFERENCES session ON DELETE CASCADE,
-        thread_id TEXT NOT NULL, kind TEXT NOT NULL, generation INTEGER NOT NULL, head INTEGER NOT NULL,
-        execution_generation INTEGER NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL,
+        thread_id TEXT NOT NULL, kind TEXT NOT NULL, generation INTEGER NOT NULL,
+        execution_generation INTEGER NOT NULL, created_at REAL NOT NULL,
         UNIQUE (session_id, thread_id)
     ) STRICT""",
     """CREATE TABLE event (

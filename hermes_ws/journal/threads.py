@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hermes_ws.journal.address import ThreadKey
-from hermes_ws.journal.transaction import Transaction
+from hermes_ws.journal.transaction import HEAD, Transaction
 from hermes_ws.wire.cursor import Cursor
 
 __all__ = ["ThreadKey", "ThreadRecord", "ensure", "get", "number"]
@@ -35,9 +35,9 @@ def ensure(tx: Transaction, key: ThreadKey, kind: str = "main") -> ThreadRecord:
     """The thread, made if it is not there: generation 1, no events. The session must exist."""
     tx.connection.execute(
         "INSERT INTO thread"
-        " (session_id, thread_id, kind, generation, head, execution_generation, created_at, updated_at)"
-        " VALUES (?, ?, ?, 1, 0, 0, ?, ?) ON CONFLICT DO NOTHING",
-        (key.session_id, key.thread_id, kind, tx.now, tx.now),
+        " (session_id, thread_id, kind, generation, execution_generation, created_at)"
+        " VALUES (?, ?, ?, 1, 0, ?) ON CONFLICT DO NOTHING",
+        (key.session_id, key.thread_id, kind, tx.now),
     )
     record = get(tx.connection, key)
     assert record is not None
@@ -47,7 +47,7 @@ def ensure(tx: Transaction, key: ThreadKey, kind: str = "main") -> ThreadRecord:
 def get(connection: sqlite3.Connection, key: ThreadKey) -> ThreadRecord | None:
     """The thread, or None."""
     row = connection.execute(
-        "SELECT id, kind, generation, head, execution_generation FROM thread WHERE session_id = ? AND thread_id = ?",
+        f"SELECT id, kind, generation, {HEAD}, execution_generation FROM thread WHERE session_id = ? AND thread_id = ?",
         (key.session_id, key.thread_id),
     ).fetchone()
     if row is None:

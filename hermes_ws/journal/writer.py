@@ -129,7 +129,7 @@ class Writer:
             job = self._queue.get()
             if job is None or not self._commit(place, job):
                 break
-        self._tell(self._wake, outcome.capture(close_place, place))
+        self._tell(self._wake, outcome.capture(close_place, place, self._last_ts))
 
     def _commit(self, place: Opened, first: Job) -> bool:
         """One group. False if there is no trio to tell any more."""

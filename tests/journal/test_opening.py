@@ -185,14 +185,33 @@ async def test_paths_outside_of_the_home_are_a_mistake(home: Path, file: Path, t
 def test_an_owner_that_lost_the_home_does_not_mark_it_as_closed(place: Place, file: Path) -> None:
     opened = open_place(place)
     opened.connection.execute("UPDATE meta SET value = 9 WHERE key = 'epoch'")
-    assert close_place(opened) is None
+    assert close_place(opened, 5.0) is None
     assert look(file, "SELECT value FROM meta WHERE key = 'clean'") == [(0,)]
 
 
 def test_a_file_that_cannot_be_marked_is_closed_all_the_same(place: Place) -> None:
     opened = open_place(place)
     opened.connection.execute("PRAGMA query_only = ON")
-    failed = close_place(opened)
+    failed = close_place(opened, 5.0)
     assert failed is not None
     assert "could not be marked" in failed.message
-    close_place(open_place(place))
+    close_place(open_place(place), 5.0)
+
+
+def test_after_an_unclean_end_time_goes_on_from_the_last_event(place: Place) -> None:
+    opened = open_place(place)
+    for statement in (
+        "INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0)",
+        "INSERT INTO thread VALUES (1, 's', 'main', 'main', 1, 0, 0.0), (2, 's', 'empty', 'fork', 1, 0, 0.0)",
+        "INSERT INTO event VALUES (1, 1, 1, 'notice', 500.0, NULL, NULL, x''), (1, 1, 2, 'notice', 600.5, NULL, NULL, x'')",
+    ):
+        opened.connection.execute(statement)
+    opened.connection.close()
+    opened.lock.release()
+    again = open_place(place)
+    assert (again.recovered, again.last_ts) == (True, 600.5)
+    assert close_place(again, 700.123456789) is None
+    third = open_place(place)
+    assert third.last_ts == pytest.approx(700.123457)
+    assert third.last_ts >= 700.123456789
+    close_place(third, 0.0)
