@@ -9,8 +9,7 @@ from typing import final
 from hermes_ws.contract.errors import AlreadyNegotiated
 from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult
 from hermes_ws.journal.tail import LiveMarks
-from hermes_ws.server.connection import Connection
-from hermes_ws.server.ports import Page
+from hermes_ws.server.ports import Caller, Page
 from hermes_ws.session.thread import Thread
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.negotiation import negotiate
@@ -21,7 +20,7 @@ from hermes_ws.wire.negotiation import negotiate
 class Attached:
     """Negotiating and listening, and nothing else of a connection."""
 
-    connection: Connection
+    connection: Caller
     questions: Callable[[], None]
 
     @property

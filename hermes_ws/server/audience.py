@@ -16,11 +16,11 @@ from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.contract.questions import OpenQuestion
 from hermes_ws.contract.registry import Right
-from hermes_ws.server.connection import Connection
+from hermes_ws.server.ports import Caller
 from hermes_ws.session.ports import Counted
 from hermes_ws.wire.frames import event_frame, request_frame
 
-Connections = Callable[[], Iterable[Connection]]
+Connections = Callable[[], Iterable[Caller]]
 """Those that are past their handshake now."""
 
 Settle = Callable[[AnswerParams], Awaitable[object]]
@@ -40,7 +40,7 @@ class Audience:
         """Where the connections are found; given once, when the server listens. Until then there is nobody to ask."""
         self._connections = connections
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: Caller) -> None:
         """A connection has ended. What it was asked stays open."""
         for asked in self._asked.values():
             asked.discard(connection.id)
@@ -69,16 +69,16 @@ class Audience:
 
     # --- later comers, and answers -----------------------------------------------------------------------------------
 
-    def show(self, connection: Connection, question: OpenQuestion, profile: str) -> None:
+    def show(self, connection: Caller, question: OpenQuestion, profile: str) -> None:
         """Send a question that waits to a connection that came after it was asked."""
         if _may_answer(connection, profile):
             self._send(connection, question)
 
-    def awaits(self, connection: Connection, id: object) -> bool:
+    def awaits(self, connection: Caller, id: object) -> bool:
         """Whether this connection was sent a question of this id that is not settled."""
         return isinstance(id, str) and connection.id in self._asked.get(id, ())
 
-    async def answered(self, connection: Connection, id: str, result: JsonValue, settle: Settle) -> None:
+    async def answered(self, connection: Caller, id: str, result: JsonValue, settle: Settle) -> None:
         """An answer as a JSON-RPC response. One that does not count is told why in a notice, and may be given again."""
         asked = self._asked[id]
         asked.discard(connection.id)
@@ -98,7 +98,7 @@ class Audience:
             envelope = {"type": "notice", "ts": self._clock(), "payload": payload}
             connection.notify(event_frame(envelope))
 
-    def _send(self, connection: Connection, question: OpenQuestion) -> bool:
+    def _send(self, connection: Caller, question: OpenQuestion) -> bool:
         if question.kind not in connection.negotiated.server_requests:
             return False
         asked = self._asked.setdefault(question.id, set())
@@ -108,5 +108,5 @@ class Audience:
         return True
 
 
-def _may_answer(connection: Connection, profile: str) -> bool:
-    return Right.ANSWER in connection.principal.rights and connection.may_address(profile)
+def _may_answer(connection: Caller, profile: str) -> bool:
+    return connection.askable and Right.ANSWER in connection.principal.rights and connection.may_address(profile)

@@ -113,6 +113,16 @@ class Connection:
     # --- what the dispatcher uses ------------------------------------------------------------------------------------
 
     @property
+    def lasting(self) -> bool:
+        """A WebSocket stays."""
+        return True
+
+    @property
+    def askable(self) -> bool:
+        """Whoever holds one could be asked; what it said it can do decides what."""
+        return True
+
+    @property
     def negotiated(self) -> Negotiated:
         """What is in force on this connection."""
         return self._delivery.negotiated
@@ -295,7 +305,8 @@ class Connection:
                 self._ring()
             elif ready and self.life is Life.OPEN:
                 frames = self._delivery.gather()
-                if (frames and not outbox.write([self._encoded(each) for each in frames])) or ready:
+                data = [self._encoded(each) for each in frames] if self._compressed else [each.ws for each in frames]
+                if (data and not outbox.write(data)) or ready:
                     self._ring()
         except OSError:
             self._end(Turn.HUNG_UP, "the socket broke")

@@ -22,6 +22,7 @@ from hermes_ws.contract.errors import (
     InvalidRequest,
     LimitReached,
     MethodUnknown,
+    NeedsConnection,
     NotFound,
     PermissionDenied,
     ProfileMismatch,
@@ -42,8 +43,8 @@ from hermes_ws.scope.current import Bound, bind
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.server.attachment import Attached
 from hermes_ws.server.audience import Audience
-from hermes_ws.server.connection import Connection
 from hermes_ws.server.lanes import Entry, Lanes
+from hermes_ws.server.ports import Caller
 from hermes_ws.server.process_log import ProcessLog
 from hermes_ws.session.identifiers import MAIN_THREAD
 from hermes_ws.wire.frames import Frame, RequestId, error_frame, reply_frame
@@ -106,7 +107,7 @@ class Dispatch:
 
     # --- what the reader calls ---------------------------------------------------------------------------------------
 
-    def accept(self, connection: Connection, request: Request, size: int) -> None:
+    def accept(self, connection: Caller, request: Request, size: int) -> None:
         """Take a request of `size` bytes: it runs now, in its turn, or is refused."""
         desk = self._desks.get(connection.id)
         if desk is None:
@@ -115,6 +116,8 @@ class Dispatch:
             handler = self._handlers.get(request.method)
             if handler is None:
                 raise MethodUnknown(f"There is no method {request.method}.")
+            if handler.method.scope is Scope.CONNECTION and not connection.lasting:
+                raise NeedsConnection(f"{request.method} is about a connection, and one HTTP request is none.")
             if request.id in desk.under_way:
                 raise InvalidRequest("A request with this id is under way on this connection.")
             _authorise(connection, handler.method)
@@ -130,19 +133,19 @@ class Dispatch:
         except HermesError as error:
             connection.reply(error_frame(request.id, error.to_wire()))
 
-    def answered(self, connection: Connection, response: Response) -> None:
+    def answered(self, connection: Caller, response: Response) -> None:
         """An answer to a question, on the connection that was asked."""
         if self._audience.awaits(connection, response.id) and response.error is None:
             self._spawn(self._answer, connection, str(response.id), response.result)
 
-    def cancelled(self, connection: Connection, id: RequestId) -> None:
+    def cancelled(self, connection: Caller, id: RequestId) -> None:
         """End a request that is under way. What it has committed stays committed."""
         desk = self._desks.get(connection.id)
         scope = None if desk is None else desk.under_way.get(id)
         if scope is not None:
             scope.cancel()
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: Caller) -> None:
         """The connection has ended, and with it what waited for its turn."""
         desk = self._desks.pop(connection.id, None)
         if desk is not None:
@@ -157,7 +160,7 @@ class Dispatch:
     # --- one request -------------------------------------------------------------------------------------------------
 
     def _start(
-        self, desk: Desk, connection: Connection, handler: Handler, params: Params, id: RequestId, entry: Entry
+        self, desk: Desk, connection: Caller, handler: Handler, params: Params, id: RequestId, entry: Entry
     ) -> None:
         if not desk.closed:
             self._spawn(self._run, desk, connection, handler, params, id, entry)
@@ -167,7 +170,7 @@ class Dispatch:
         self._nursery.start_soon(function, *args)
 
     async def _run(
-        self, desk: Desk, connection: Connection, handler: Handler, params: Params, id: RequestId, entry: Entry
+        self, desk: Desk, connection: Caller, handler: Handler, params: Params, id: RequestId, entry: Entry
     ) -> None:
         after: list[Step] = []
         cancel = desk.under_way[id]
@@ -183,7 +186,7 @@ class Dispatch:
             desk.lanes.done(entry)
 
     async def _reply(
-        self, connection: Connection, handler: Handler, params: Params, id: RequestId, after: list[Step]
+        self, connection: Caller, handler: Handler, params: Params, id: RequestId, after: list[Step]
     ) -> Frame:
         try:
             result = await self._handle(connection, handler, params, after)
@@ -202,7 +205,7 @@ class Dispatch:
             problem = Internal("Something went wrong in the server.", incident=incident)
             return error_frame(id, problem.to_wire())
 
-    async def _handle(self, connection: Connection, handler: Handler, params: Params, after: list[Step]) -> object:
+    async def _handle(self, connection: Caller, handler: Handler, params: Params, after: list[Step]) -> object:
         scope = handler.method.scope
         attachment = Attached(connection, lambda: self._spawn(self._show_questions, connection))
         base = (attachment, connection.principal, after.append)
@@ -223,7 +226,7 @@ class Dispatch:
             thread = await session.thread(cast("str", getattr(params, "thread_id", MAIN_THREAD)))
             return await handler.run(ThreadCall(*server, runtime, session, thread), params)
 
-    async def _show_questions(self, connection: Connection) -> None:
+    async def _show_questions(self, connection: Caller) -> None:
         """Send what waits for an answer to a connection that has just said what it can be asked."""
         for runtime in self._host.open_runtimes():
             if not connection.may_address(runtime.name.text):
@@ -232,7 +235,7 @@ class Dispatch:
                 for question in await runtime.sessions.open_questions():
                     self._audience.show(connection, question, runtime.name.text)
 
-    async def _answer(self, connection: Connection, id: str, result: JsonValue) -> None:
+    async def _answer(self, connection: Caller, id: str, result: JsonValue) -> None:
         async def settle(params: AnswerParams) -> object:
             runtime = await self._runtime(connection, params)
             with bind(Bound(runtime.scope, connection.id, None, None)):
@@ -242,7 +245,7 @@ class Dispatch:
 
     # --- which profile -----------------------------------------------------------------------------------------------
 
-    async def _runtime(self, connection: Connection, params: Params) -> ProfileRuntime:
+    async def _runtime(self, connection: Caller, params: Params) -> ProfileRuntime:
         """The profile that the request is about: the one that its id belongs to, else the one it names, else the
         connection's. What may not be seen is answered like what does not exist.
         """
@@ -260,17 +263,17 @@ class Dispatch:
             raise ProfileMismatch("The request names one profile and something of another.", profile=named)
         return await self._host.open(owner)
 
-    async def _open(self, connection: Connection, named: str | None) -> ProfileRuntime:
+    async def _open(self, connection: Caller, named: str | None) -> ProfileRuntime:
         return await self._host.open(await self._named(connection, named or connection.profile))
 
-    async def _named(self, connection: Connection, text: str | None) -> ProfileName:
+    async def _named(self, connection: Caller, text: str | None) -> ProfileName:
         name = self._host.launch if text is None else await self._host.named(text)
         if not connection.may_address(name.text):
             raise ProfileUnknown(f"There is no profile {text}.")
         return name
 
 
-def _authorise(connection: Connection, method: AnyMethod) -> None:
+def _authorise(connection: Caller, method: AnyMethod) -> None:
     if method.right is not Right.NONE and method.right not in connection.principal.rights:
         raise PermissionDenied(
             f"{connection.principal.name} lacks the right {method.right.value}, which {method.name} needs.",
@@ -279,7 +282,7 @@ def _authorise(connection: Connection, method: AnyMethod) -> None:
         )
 
 
-def _lane(order: Order, params: Params, connection: Connection) -> Hashable | None:
+def _lane(order: Order, params: Params, connection: Caller) -> Hashable | None:
     if order is Order.CONNECTION:
         return order
     if order is Order.PROFILE:

@@ -6,33 +6,100 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
+from hermes_ws.server.entry import Principal
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, RequestId
+from hermes_ws.wire.negotiation import Negotiated
 from hermes_ws.wire.peer import Request, Response
 
 if TYPE_CHECKING:
-    from hermes_ws.server.connection import Connection
+    from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 
-Welcome = Callable[["Connection"], Frame]
+
+class Caller(Protocol):
+    """Whoever asks, by whichever transport: a WebSocket, a pair of pipes, an event stream, or one HTTP request."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def principal(self) -> Principal: ...
+    @property
+    def profile(self) -> str | None:
+        """The profile that its path binds it to, if it does."""
+        ...
+
+    @property
+    def lasting(self) -> bool:
+        """Whether there is a connection that stays; one HTTP request has none that could be changed."""
+        ...
+
+    @property
+    def askable(self) -> bool:
+        """Whether it counts among those who could be asked a question."""
+        ...
+
+    @property
+    def negotiated(self) -> Negotiated: ...
+    @negotiated.setter
+    def negotiated(self, value: Negotiated) -> None: ...
+
+    def may_address(self, profile: str) -> bool:
+        """Whether a profile can be reached from here: the principal may, and the path binds to no other."""
+        ...
+
+    def reply(self, frame: Frame) -> None:
+        """Take the answer to a request."""
+        ...
+
+    def notify(self, frame: Frame) -> None:
+        """Take something that is no answer: a notification, or a question."""
+        ...
+
+    def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
+        """Have what follows `start` in a thread sent. An earlier subscription to the thread is replaced."""
+        ...
+
+    def unsubscribe(self, address: Address) -> bool:
+        """End a subscription; false when there was none."""
+        ...
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Say goodbye. `code` is a close code of the contract, whatever carries it."""
+        ...
+
+
+class Attendee(Caller, Protocol):
+    """A caller that stays until it goes, or is told to."""
+
+    def cut(self, why: str = "the server ends") -> None:
+        """End now, without a goodbye."""
+        ...
+
+    async def wait_ended(self) -> None:
+        """Return when it has ended."""
+        ...
+
+
+Welcome = Callable[[Caller], Frame]
 """Makes `gateway.ready`, the first frame of every connection."""
 
 
 class Dispatcher(Protocol):
     """Who takes what a connection reads. Called by the reader, in order of arrival; nothing here may wait or raise."""
 
-    def accept(self, connection: Connection, request: Request, size: int) -> None:
+    def accept(self, connection: Caller, request: Request, size: int) -> None:
         """A request of `size` bytes. It gets exactly one `connection.reply`, or the connection is closed."""
         ...
 
-    def answered(self, connection: Connection, response: Response) -> None:
+    def answered(self, connection: Caller, response: Response) -> None:
         """An answer to a question."""
         ...
 
-    def cancelled(self, connection: Connection, id: RequestId) -> None:
+    def cancelled(self, connection: Caller, id: RequestId) -> None:
         """The client no longer wants the answer to request `id`."""
         ...
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: Caller) -> None:
         """The connection has ended; called once, last."""
         ...
 

@@ -15,8 +15,8 @@ from hermes_ws.contract.events import Limits, Protocol, Ready
 from hermes_ws.hosting.host import Host
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.scope.sections import LimitsConfig
-from hermes_ws.server.connection import Connection
 from hermes_ws.server.lanes import WAITING_BYTES, WAITING_REQUESTS
+from hermes_ws.server.ports import Caller
 from hermes_ws.wire.frames import Frame, event_frame
 
 CAPABILITIES: Final = ("live.offsets", "questions", "resume.cursor", "submit.input_id")
@@ -66,7 +66,7 @@ class Greeting:
             "branding": {"name": "hermes-ws"},
         }
 
-    def __call__(self, connection: Connection) -> Frame:
+    def __call__(self, connection: Caller) -> Frame:
         """The frame for this connection, which is told of the profiles that it may address and of no other."""
         profiles = [row.name for row in self._host.listing()]
         ready = Ready(
