@@ -45,9 +45,6 @@ THREADS = 2
 LOOKS_PER_IDLE = 4
 """How often profiles are looked at within their idle time: one closes at most a quarter late."""
 
-THREADS = 2
-"""Threads that look at the homes as a whole: one may be slow, and no more is won by more of them."""
-
 QUESTION: Final = "srq"
 """What the id of a question begins with, before the origin of its home."""
 
@@ -71,7 +68,6 @@ class Host:
         self.draining = False
         self._root = root
         self._subreaper = subreaper
-        self._limiter = trio.CapacityLimiter(THREADS)
         self._around = Surroundings(
             root=root,
             instance_id=instance_id,

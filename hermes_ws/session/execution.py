@@ -20,8 +20,9 @@ import trio
 
 from hermes_ws.agent import definition
 from hermes_ws.agent.approvals import SessionApprovals
+from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.models.choose import choose
-from hermes_ws.agent.request import TurnRequest, settings_of
+from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.turn import run_turn
 from hermes_ws.contract.errors import HermesError, StaleEpoch, StaleGeneration, StorageUnavailable
 from hermes_ws.contract.events import ExecutionError, Outcome
@@ -109,11 +110,6 @@ class Execution:
         """The execution generation; 0 while it is queued."""
         return self._generation
 
-    @property
-    def waiting(self) -> bool:
-        """Whether it waits for a person."""
-        return self.state is State.RUNNING and self._place.questions.waiting(self._place.key)
-
     async def claim(self, claimed: Callable[[], None]) -> bool:
         """Take the head of the thread's queue; false when there is none that may start.
 
@@ -181,10 +177,7 @@ class Execution:
         launch = Launch.read(place.session.launch)
         with bind(Bound(scope, None, place.key.session_id, self._generation)):
             self._become(Happened.TURN_BEGAN)
-            cwd = await in_thread(runtime.limiter, self._directory, scope)
-            agent = await in_thread(runtime.limiter, definition.load, scope.home, place.session.agent)
-            confined = scope.terminal.confine != "off" and runtime.confinement.level == "kernel"
-            settings = await in_thread(runtime.limiter, settings_of, scope, confined)
+            cwd, agent, settings = await in_thread(runtime.limiter, self._read, scope)
             history = await runtime.journal.read(lambda connection: messages.history(connection, place.key))
             request = TurnRequest(
                 history=history,
@@ -207,10 +200,15 @@ class Execution:
                 model=choose(scope, launch.overrides(), agent),
             )
 
-    def _directory(self, scope: ProfileScope) -> Path:
-        """The session's directory, checked against the policy as it is now (case SCOPE-14)."""
-        cwd = Path(self._place.session.cwd)
-        return scope.terminal.check_directory(cwd, home=scope.home, homes=self._place.runtime.homes())
+    def _read(self, scope: ProfileScope) -> tuple[Path, AgentDefinition, TurnSettings]:
+        """What the turn takes from the disk, in one visit to a thread.
+
+        The directory is checked against the policy as it is now (case SCOPE-14), and the definition read as it is now.
+        """
+        runtime, session = self._place.runtime, self._place.session
+        cwd = scope.terminal.check_directory(Path(session.cwd), home=scope.home, homes=runtime.homes())
+        confined = scope.terminal.confine != "off" and runtime.confinement.level == "kernel"
+        return cwd, definition.load(scope.home, session.agent), settings_of(scope, confined)
 
     async def _settle(
         self, outcome: Outcome, error: ExecutionError | None, narration: Narration, finished: Callable[[], None]

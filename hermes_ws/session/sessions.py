@@ -123,8 +123,7 @@ class Sessions:
         # Taken once: what the session is made with is of one load, also when the profile is loaded again meanwhile.
         scope = self._runtime.scope
         agent = params.agent or scope.config.agent.default or DEFAULT_AGENT
-        await in_thread(self._runtime.limiter, definition.load, scope.home, agent)
-        cwd = await in_thread(self._runtime.limiter, self._directory, scope, params.cwd)
+        cwd = await in_thread(self._runtime.limiter, self._checked, scope, agent, params.cwd)
         new = NewSession(
             session_id=identifiers.session_id(scope.identity.origin),
             principal=principal,
@@ -233,8 +232,12 @@ class Sessions:
     def _count(self) -> None:
         self._stored += 1
 
-    def _directory(self, scope: ProfileScope, asked: str | None) -> Path:
-        """In this order: the request's, the profile's, the home's own home/. A missing one is an error."""
+    def _checked(self, scope: ProfileScope, agent: str, asked: str | None) -> Path:
+        """See that there is such an agent, and choose the directory; in a thread, since it looks at the disk.
+
+        In this order: the request's, the profile's, the home's own home/. A missing one is an error.
+        """
+        definition.load(scope.home, agent)
         chosen = Path(asked) if asked is not None else scope.terminal.cwd or scope.home.user
         return scope.terminal.check_directory(chosen, home=scope.home, homes=self._runtime.homes())
 

@@ -55,7 +55,7 @@ async def test_those_who_ask_at_the_same_time_share_one_opening(house: House) ->
 
 
 async def test_a_profile_that_cannot_be_opened_harms_no_other(house: House) -> None:
-    house.home("broken", config="model:\n  nmae: x\n")
+    house.home("broken", config="model:\n  nammme: x\n")
     async with house.served() as host:
         other = await host.open(WORK)
         for _ in range(2):

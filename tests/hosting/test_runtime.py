@@ -85,12 +85,12 @@ async def test_files_that_became_unusable_fail_the_execution_and_say_what_to_men
     async with house.served() as host:
         runtime = await host.open(WORK)
         _, thread, viewer = await new_session(runtime)
-        house.home("work", config="model:\n  nmae: x\n")
+        house.home("work", config="model:\n  nammme: x\n")
         await say(thread, "/do say hello", "one")
         finished = await viewer.until("execution.finished")
         assert finished["payload"]["outcome"] == "failed"
         assert finished["payload"]["error"]["type"] == "profile_unusable"
-        assert "nmae" in finished["payload"]["error"]["message"]
+        assert "nammme" in finished["payload"]["error"]["message"]
         house.home("work", config="model:\n  name: x\n")
         await say(thread, "/do say hello", "two")
         await viewer.until("execution.finished", outcome="completed")

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from hermes_ws.agent.ports import QuestionExpired
-from hermes_ws.contract.errors import InvalidParams, NotFound, StaleGeneration, UnknownParameter
+from hermes_ws.contract.errors import InvalidParams, NotFound, StaleGeneration, StorageUnavailable, UnknownParameter
 from hermes_ws.contract.methods.questions import Answered, AnswerParams
 from hermes_ws.contract.methods.sessions import ListParams
 from hermes_ws.contract.model import Params
@@ -252,3 +252,22 @@ async def test_a_restart_abandons_the_questions_of_what_was_lost(house: House, p
 def test_nothing_but_what_the_table_names_settles_a_question() -> None:
     assert {state for state, _ in TRANSITIONS} == {State.OPEN}
     assert {happened for _, happened in TRANSITIONS} == set(Happened)
+
+
+async def test_a_question_that_cannot_be_withdrawn_holds_up_nobody(
+    house: House, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StorageUnavailable("The disk is gone.")
+
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime)
+        await say(thread, TOUCH, "one")
+        question = await people.question()
+        with monkeypatch.context() as patched:
+            patched.setattr("hermes_ws.journal.questions.settle", refuse)
+            thread.interrupt(1)
+            await viewer.until("execution.finished", outcome="interrupted")
+        assert people.told == [(question.id, "interrupted", "default")]
+        assert (await answer(runtime, question.id, {"choice": "deny"})).outcome == "settled"
