@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
@@ -48,7 +47,7 @@ def _run(query: str | None, *, quiet: bool, profile: str | None, resume: str | N
 
     from hermes_ws.cli.environment import read_environment
     from hermes_ws.cli.line_mode import LineMode
-    from hermes_ws.cli.locating import locate
+    from hermes_ws.cli.locating import Where
     from hermes_ws.cli.oneshot import OneShot
     from hermes_ws.cli.opening import Wanted
     from hermes_ws.cli.screen import Screen
@@ -57,8 +56,8 @@ def _run(query: str | None, *, quiet: bool, profile: str | None, resume: str | N
     out = Screen(sys.stdout, surroundings)
     err = Screen(sys.stderr, surroundings, beside=out)
     wanted = Wanted(profile, resume, "cli" if query is None else "oneshot", Path.cwd())
-    where = partial(locate, surroundings)
+    where = Where(surroundings)
     if query is not None:
-        return anyio.run(OneShot(wanted, out, err, quiet=quiet).run, where, query, backend="trio")
-    lines = LineMode(wanted, out, err, descriptor=sys.stdin.fileno(), typed_by_hand=sys.stdin.isatty())
-    return anyio.run(lines.run, where, backend="trio")
+        return anyio.run(OneShot(where, wanted, out, err, quiet=quiet).run, query, backend="trio")
+    lines = LineMode(where, wanted, out, err, descriptor=sys.stdin.fileno(), typed_by_hand=sys.stdin.isatty())
+    return anyio.run(lines.run, backend="trio")

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from hermes_ws.cli import exits
 from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
+from hermes_ws.cli.locating import Where
 from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line
 from hermes_ws.cli.question_text import Unanswerable, approval, clarification
 from hermes_ws.cli.sanitise import harmless
@@ -24,7 +25,7 @@ from hermes_ws.cli.view import View
 from hermes_ws.client.connect import Abilities
 from hermes_ws.client.failures import ClientError
 from hermes_ws.client.follow import follow
-from hermes_ws.client.link import Link, Locate, linked
+from hermes_ws.client.link import Link, linked
 from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
 from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams
 from hermes_ws.contract.methods.sessions import SESSION_INTERRUPT, InterruptParams
@@ -37,7 +38,10 @@ PROMPT = "> "
 class LineMode:
     """One conversation. `run` gives the exit status and raises nothing that a server can cause."""
 
-    def __init__(self, wanted: Wanted, out: Screen, err: Screen, *, descriptor: int, typed_by_hand: bool) -> None:
+    def __init__(
+        self, where: Where, wanted: Wanted, out: Screen, err: Screen, *, descriptor: int, typed_by_hand: bool
+    ) -> None:
+        self._where = where
         self._wanted = wanted
         self._out = out
         self._err = err
@@ -45,15 +49,15 @@ class LineMode:
         self._by_hand = typed_by_hand
         self._view = View(out, err)
 
-    async def run(self, locate: Locate) -> int:
+    async def run(self) -> int:
         """Converse until the person leaves, the lines end, or the server cannot be spoken with."""
         try:
-            async with linked(locate, Abilities("hermes-ws chat", tuple(QUESTIONS))) as link:
+            async with linked(self._where.locate, Abilities("hermes-ws chat", tuple(QUESTIONS))) as link:
                 opened = await open_session(link, self._wanted, self._err.line)
                 self._greet(opened)
                 return await self._converse(link, opened)
         except ClientError as error:
-            self._tell(error)
+            self._where.tell(self._err, error)
             return exits.FAILED
 
     async def _converse(self, link: Link, opened: Opened) -> int:
@@ -91,7 +95,7 @@ class LineMode:
             try:
                 await self._obey(command, link, opened)
             except ClientError as error:
-                self._tell(error)
+                self._where.tell(self._err, error)
             self._invite()
         if self._by_hand:
             return exits.DONE
@@ -136,7 +140,11 @@ class LineMode:
             self._err.line("That is too long to be said at once.", Style.WARNING)
             return
         self._view.submitting(input_id)
-        self._view.submitted((await link.call(PROMPT_SUBMIT, params)).admission_id)
+        admission_id = None
+        try:
+            admission_id = (await link.call(PROMPT_SUBMIT, params)).admission_id
+        finally:
+            self._view.submitted(input_id, admission_id)
 
     async def _answer(self, command: Approve | Answer, link: Link) -> None:
         question = self._view.questions.get(command.id)
@@ -148,6 +156,7 @@ class LineMode:
         except (Unanswerable, ValidationError) as error:
             self._err.line(str(error) if isinstance(error, Unanswerable) else "That is no answer.", Style.WARNING)
             return
+        self._view.answering(question.id)
         answered = await link.call(QUESTION_ANSWER, params)
         self._view.answered(question.id)
         if answered.outcome != "settled":
@@ -177,11 +186,6 @@ class LineMode:
         idle = not self._view.busy and self._view.execution is None
         if self._by_hand and self._out.interactive and self._out.at_start and (idle or self._view.questions):
             self._out.write(PROMPT)
-
-    def _tell(self, error: ClientError) -> None:
-        self._err.line(f"Error: {harmless(error.message)}", Style.ERROR)
-        if error.hint:
-            self._err.line(harmless(error.hint))
 
 
 def _answer_params(question: OpenQuestion, command: Approve | Answer) -> AnswerParams:

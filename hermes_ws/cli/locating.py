@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 import shlex
+from typing import final
 
 from hermes_ws.cli.environment import TOKEN_NAME, URL_NAME, Surroundings
+from hermes_ws.cli.sanitise import harmless
+from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.client.discovery import Endpoint, Reason, discover, remote
-from hermes_ws.client.failures import ConnectFailed
+from hermes_ws.client.failures import ClientError, ConnectFailed
 
 
-def locate(surroundings: Surroundings) -> Endpoint:
-    """The endpoint, looked up anew each time. Raises ConnectFailed with what to do.
+@final
+class Where:
+    """The server that is meant; also tells a person what to do when it does not answer."""
 
-    A named server is that server or an error; there is no falling back to one of this machine.
-    """
-    if surroundings.url is not None:
-        try:
-            return remote(surroundings.url, surroundings.token)
-        except ValueError as error:
-            message = f"{URL_NAME} cannot be used: {error}."
-            hint = f"It looks like wss://host/ws; the token goes into {TOKEN_NAME}."
-            raise ConnectFailed(message, retry=False, hint=hint) from None
-    found = discover(surroundings.home)
-    if isinstance(found, Endpoint):
-        return found
-    if found.reason is Reason.ABSENT:
-        message = f"No server runs for {surroundings.home} ({found.detail})."
-        raise ConnectFailed(message, retry=True, hint=f"Start one with: {start_line(surroundings)}")
-    raise ConnectFailed(f"The server of {surroundings.home} is not used: {found.detail}.", retry=False)
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
 
+    def locate(self) -> Endpoint:
+        """The endpoint, looked up anew each time. Raises ConnectFailed.
 
-def start_line(surroundings: Surroundings) -> str:
-    """What to type to start a server for the home."""
-    return f"HERMES_HOME={shlex.quote(str(surroundings.home))} hermes-ws serve"
+        A named server is that server or an error; there is no falling back to one of this machine.
+        """
+        if self._surroundings.url is not None:
+            try:
+                return remote(self._surroundings.url, self._surroundings.token)
+            except ValueError as error:
+                message = f"{URL_NAME} cannot be used: {error}."
+                hint = f"It looks like wss://host/ws; the token goes into {TOKEN_NAME}."
+                raise ConnectFailed(message, retry=False, hint=hint) from None
+        home = self._surroundings.home
+        found = discover(home)
+        if isinstance(found, Endpoint):
+            return found
+        if found.reason is Reason.ABSENT:
+            raise ConnectFailed(f"No server runs for {home} ({found.detail}).", retry=True)
+        raise ConnectFailed(f"The server of {home} is not used: {found.detail}.", retry=False)
+
+    def hint(self, error: ClientError) -> str:
+        """What to do about the error; empty where nothing is known to help."""
+        if error.hint or self._surroundings.url is not None:
+            return error.hint
+        if isinstance(error, ConnectFailed) and error.retry:
+            return f"Start one with: HERMES_HOME={shlex.quote(str(self._surroundings.home))} hermes-ws serve"
+        return ""
+
+    def tell(self, screen: Screen, error: ClientError) -> None:
+        """Print the error, and what to do about it."""
+        screen.line(f"Error: {harmless(error.message)}", Style.ERROR)
+        hint = self.hint(error)
+        if hint:
+            screen.line(harmless(hint))

@@ -14,6 +14,7 @@ import anyio
 from pydantic import ValidationError
 
 from hermes_ws.cli import exits
+from hermes_ws.cli.locating import Where
 from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line
 from hermes_ws.cli.question_text import describe, opened_question
 from hermes_ws.cli.sanitise import harmless
@@ -22,7 +23,7 @@ from hermes_ws.cli.view import LOST, tool_line
 from hermes_ws.client.connect import Abilities
 from hermes_ws.client.failures import ClientError
 from hermes_ws.client.follow import Away, Item, Resumed, follow
-from hermes_ws.client.link import Link, Locate, linked
+from hermes_ws.client.link import Link, linked
 from hermes_ws.contract.events import Envelope, ExecutionFinished, ExecutionLost, MessageComplete, ToolStart
 from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
 from hermes_ws.contract.methods.threads import Snapshot
@@ -36,23 +37,25 @@ AWAY_SECONDS = 120.0
 class OneShot:
     """One run. `run` gives the exit status and raises nothing."""
 
-    def __init__(self, wanted: Wanted, out: Screen, err: Screen, *, quiet: bool) -> None:
+    def __init__(self, where: Where, wanted: Wanted, out: Screen, err: Screen, *, quiet: bool) -> None:
+        self._where = where
         self._wanted = wanted
         self._out = out
         self._err = err
         self._quiet = quiet
         self._opened: Opened | None = None
+        self._submitting = False
         self._admission = ""
         self._reply = ""
         self._status = exits.FAILED
 
-    async def run(self, locate: Locate, text: str) -> int:
+    async def run(self, text: str) -> int:
         """Say `text`, wait for the outcome, print the reply."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_keyboard, tasks.cancel_scope, name="keyboard")
             try:
                 abilities = Abilities("hermes-ws chat -q", tuple(QUESTIONS), live="none")
-                async with linked(locate, abilities) as link:
+                async with linked(self._where.locate, abilities) as link:
                     self._status = await self._converse(link, text)
             except ClientError as error:
                 self._tell(error)
@@ -62,7 +65,7 @@ class OneShot:
     async def _watch_keyboard(self, scope: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
-                accepted = "; what the server accepted goes on" if self._admission else ""
+                accepted = "; what the server accepted goes on" if self._submitting else ""
                 self._err.line(f"Detached{accepted}.")
                 self._status = exits.DETACHED
                 scope.cancel()
@@ -79,6 +82,7 @@ class OneShot:
         params = SubmitParams(
             session_id=opened.session_id, thread_id=opened.thread_id, input_id=uuid.uuid4().hex, text=text, finite=True
         )
+        self._submitting = True
         self._admission = (await link.call(PROMPT_SUBMIT, params)).admission_id
         items = follow(link, opened.session_id, opened.thread_id, after=opened.cursor)
         patience = float("inf")
@@ -172,9 +176,7 @@ class OneShot:
             self._out.line(f"  {resume_line(opened, self._wanted)}")
 
     def _tell(self, error: ClientError) -> None:
-        self._err.line(f"Error: {harmless(error.message)}", Style.ERROR)
-        if error.hint:
-            self._err.line(harmless(error.hint))
+        self._where.tell(self._err, error)
         if self._opened is not None:
             self._err.line(f"The session: {resume_line(self._opened, self._wanted)}")
 

@@ -8,12 +8,12 @@ from typing import final
 import orjson
 
 from hermes_ws.cli import exits
+from hermes_ws.cli.locating import Where
 from hermes_ws.cli.sanitise import harmless, one_line
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint
 from hermes_ws.client.failures import ClientError, ConnectFailed
-from hermes_ws.client.link import Locate
 from hermes_ws.contract.methods.profiles import PROFILES_LIST, ProfileList, ProfileRow
 from hermes_ws.contract.methods.runtime import RUNTIME_DESCRIBE, Description
 from hermes_ws.contract.model import Empty
@@ -23,15 +23,16 @@ from hermes_ws.contract.model import Empty
 class Report:
     """The state of the server that this terminal means."""
 
-    def __init__(self, out: Screen, err: Screen, *, as_json: bool) -> None:
+    def __init__(self, where: Where, out: Screen, err: Screen, *, as_json: bool) -> None:
+        self._where = where
         self._out = out
         self._err = err
         self._as_json = as_json
 
-    async def run(self, locate: Locate) -> int:
+    async def run(self) -> int:
         """Ask and print; the exit status tells whether there is a server."""
         try:
-            endpoint = locate()
+            endpoint = self._where.locate()
             async with connect_to(endpoint, Abilities("hermes-ws status", live="none")) as gateway:
                 described = await gateway.call(RUNTIME_DESCRIBE, Empty())
                 profiles = await gateway.call(PROFILES_LIST, Empty())
@@ -46,12 +47,14 @@ class Report:
     def _tell(self, error: ClientError) -> int:
         if self._as_json:
             absent = isinstance(error, ConnectFailed) and error.retry
-            state = {"state": "absent" if absent else "inaccessible", "message": error.message, "hint": error.hint}
+            state = {
+                "state": "absent" if absent else "inaccessible",
+                "message": error.message,
+                "hint": self._where.hint(error),
+            }
             self._out.line(orjson.dumps(state).decode())
         else:
-            self._err.line(f"Error: {harmless(error.message)}", Style.ERROR)
-            if error.hint:
-                self._err.line(harmless(error.hint))
+            self._where.tell(self._err, error)
         return exits.FAILED
 
     def _print_json(self, endpoint: Endpoint, described: Description, profiles: ProfileList) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 
 import click
 
@@ -22,11 +21,11 @@ def status(as_json: bool) -> None:
     import anyio
 
     from hermes_ws.cli.environment import read_environment
-    from hermes_ws.cli.locating import locate
+    from hermes_ws.cli.locating import Where
     from hermes_ws.cli.reporting import Report
     from hermes_ws.cli.screen import Screen
 
     surroundings = read_environment()
     out = Screen(sys.stdout, surroundings)
     err = Screen(sys.stderr, surroundings, beside=out)
-    sys.exit(anyio.run(Report(out, err, as_json=as_json).run, partial(locate, surroundings), backend="trio"))
+    sys.exit(anyio.run(Report(Where(surroundings), out, err, as_json=as_json).run, backend="trio"))

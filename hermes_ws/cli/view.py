@@ -37,7 +37,10 @@ from hermes_ws.contract.questions import OpenQuestion
 
 S = TypeVar("S", bound=Result)
 
-LOST = "An execution was lost when the server ended; what it did last is not known, and nothing is repeated."
+LOST = (
+    "An execution was lost when the server ended. What it did last is not known, and nothing is repeated. "
+    "What is said in this session waits behind it; a new session does not."
+)
 
 
 @final
@@ -49,7 +52,8 @@ class View:
         self._err = err
         self._texts = LiveTexts()
         self._shown: set[str] = set()
-        self._inputs: set[str] = set()
+        self._under_way: set[str] = set()
+        self._answered: set[str] = set()
         self._own: set[str] = set()
         self._finished: dict[str, str] = {}
         self._changed = anyio.Event()
@@ -61,20 +65,26 @@ class View:
 
     def submitting(self, input_id: str) -> None:
         """An input of this terminal is on its way; its first events may come before the receipt."""
-        self._inputs.add(input_id)
+        self._under_way.add(input_id)
 
-    def submitted(self, admission_id: str) -> None:
-        """An input of this terminal was accepted."""
-        self._own.add(admission_id)
+    def submitted(self, input_id: str, admission_id: str | None) -> None:
+        """It was accepted as `admission_id`; None where it was not."""
+        self._under_way.discard(input_id)
+        if admission_id is not None:
+            self._own.add(admission_id)
+
+    def answering(self, question_id: str) -> None:
+        """A question is being answered from here; that it was settled need not be told."""
+        self._answered.add(question_id)
 
     def answered(self, question_id: str) -> None:
-        """A question was answered from here."""
+        """The answer was taken, or came late: the question is open no more."""
         self.questions.pop(question_id, None)
 
     @property
     def busy(self) -> bool:
         """Whether an input of this terminal has not come to its end."""
-        return any(admission not in self._finished for admission in self._own)
+        return bool(self._under_way) or any(admission not in self._finished for admission in self._own)
 
     @property
     def failed(self) -> bool:
@@ -111,18 +121,18 @@ class View:
     def _resumed(self, item: Resumed) -> None:
         if item.dropped:
             self._texts.drop()
+            self._out.finish_line()
             self._err.line("The history was replaced; it follows from its beginning.", Style.WARNING)
         self._catch_up(item.snapshot)
 
     def _catch_up(self, snapshot: Snapshot) -> None:
-        if snapshot.execution is not None:
-            self.execution = snapshot.execution.execution_generation
         self.questions = {id: each for id, each in self.questions.items() if id in {q.id for q in snapshot.questions}}
         for question in snapshot.questions:
             self._question(question)
-        if any(row.status == "unknown" for row in snapshot.pending) and not self.lost:
-            self.lost = True
-            self._out.line(LOST, Style.WARNING)
+        self.execution = None if snapshot.execution is None else snapshot.execution.execution_generation
+        for row in snapshot.pending:
+            if row.status == "unknown":
+                self._lose(row.admission_id)
         if snapshot.in_progress is not None:
             self._grow(snapshot.in_progress.message_id, 0, snapshot.in_progress.text)
 
@@ -146,16 +156,15 @@ class View:
                 self._settled(_read(RequestSettled, event))
             case "execution.queued":
                 queued = _read(ExecutionQueued, event)
-                if queued.input_id in self._inputs:
-                    self.submitted(queued.admission_id)
+                if queued.input_id in self._under_way:
+                    self.submitted(queued.input_id, queued.admission_id)
             case "execution.started":
                 self.execution = _read(ExecutionStarted, event).execution_generation
             case "execution.finished":
                 self._end(_read(ExecutionFinished, event), event.admission_id)
             case "execution.lost":
-                self.lost = True
-                self._out.line(LOST, Style.WARNING)
-                self._finished[_read(ExecutionLost, event).admission_id] = "lost"
+                self.execution = None
+                self._lose(_read(ExecutionLost, event).admission_id)
             case "notice":
                 self._notice(_read(Notice, event))
             case _:
@@ -196,7 +205,7 @@ class View:
                 self._out.line(line, Style.STRONG)
 
     def _settled(self, settled: RequestSettled) -> None:
-        if self.questions.pop(settled.id, None) is not None:
+        if self.questions.pop(settled.id, None) is not None and settled.id not in self._answered:
             choice = (settled.result or {}).get("choice")
             told = f": {harmless(choice)}" if isinstance(choice, str) else ""
             self._out.line(f"{settled.id} was {settled.state}{told}.", Style.DIM)
@@ -212,6 +221,12 @@ class View:
                 self._out.line(harmless(finished.error.hint))
         elif finished.outcome != "completed":
             self._out.line(f"({finished.outcome})", Style.WARNING)
+
+    def _lose(self, admission_id: str) -> None:
+        self._finished[admission_id] = "lost"
+        if not self.lost:
+            self.lost = True
+            self._out.line(LOST, Style.WARNING)
 
     def _notice(self, notice: Notice) -> None:
         self._out.line(f"{notice.level}: {harmless(notice.message)}", Style.DIM)

@@ -222,6 +222,8 @@ def _refusals(endpoint: Endpoint) -> Generator[None]:
         raise ConnectFailed(f"The server at {endpoint} did not answer in time.", retry=True) from None
     except ssl.SSLError as error:
         raise ConnectFailed(f"{endpoint} has no certificate that holds: {error.reason}.", retry=False) from None
+    except ConnectionRefusedError:
+        raise ConnectFailed(f"No server listens at {endpoint}.", retry=True) from None
     except OSError as error:
         because = error.strerror or str(error) or type(error).__name__
         raise ConnectFailed(f"No server can be reached at {endpoint}: {because}.", retry=True) from None

@@ -51,3 +51,11 @@ def test_a_token_of_an_earlier_server_is_told_as_such(peer: Peer, run: Run) -> N
     done = run("status")
     assert done.returncode == 1
     assert "does not accept the token" in done.stderr
+
+
+def test_a_socket_that_a_dead_server_left_is_no_server(peer: Peer, run: Run, home: Path) -> None:
+    """Case PROC-01."""
+    peer.stop()
+    done = run("status")
+    assert done.returncode == 1
+    assert f"Start one with: HERMES_HOME={home} hermes-ws serve" in done.stderr

@@ -247,7 +247,7 @@ def test_nobody_there_may_be_tried_again(backend: str) -> None:
         async with connect(url, token=TOKEN):
             pytest.fail("nobody should be there")
 
-    with pytest.raises(ConnectFailed, match="No server can be reached") as caught:
+    with pytest.raises(ConnectFailed, match="No server") as caught:
         anyio.run(main, backend=backend)
     assert caught.value.retry
 
