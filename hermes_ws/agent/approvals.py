@@ -18,8 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, final
 
-from hermes_ws.agent.commandline import CommandLine, Part, mentions, parse
-from hermes_ws.agent.programs import problems_of, program, reads_only
+from hermes_ws.agent.commandline import MAY_BE_OPTION, CommandLine, Part, mentions, parse
+from hermes_ws.agent.programs import any_option_reads, problems_of, program, reads_only
 from hermes_ws.agent.tools.tool import Subject
 from hermes_ws.scope.sections import RuleConfig
 
@@ -151,7 +151,9 @@ def _parts(
 def _judge_part(
     part: Part, line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, elsewhere: bool
 ) -> Decision:
-    problems = (*part.problems, *(problems_of(part.argv) if part.argv else ()))
+    problems = (*part.problems, *problems_of(part.argv)) if part.argv else part.problems
+    if part.argv and any_option_reads(part.argv):
+        problems = tuple(each for each in problems if each != MAY_BE_OPTION)
     if elsewhere:
         problems = (*problems, "it would run outside of the session's directory")
     named = _words(part.argv)
@@ -232,12 +234,8 @@ def _steers_git(resolved: Path, cwd: Path) -> bool:
 
 
 def _named(number: int, rule: RuleConfig) -> str:
-    about = " ".join(
-        f"{key}: {value}"
-        for key, value in (("tool", rule.tool), ("command", rule.command), ("path", rule.path))
-        if value
-    )
-    return f"approvals.rules[{number}] ({about}, decision: {rule.decision})"
+    keys = (("tool", rule.tool), ("command", rule.command), ("path", rule.path), ("decision", rule.decision))
+    return f"approvals.rules[{number}] ({', '.join(f'{key}: {value}' for key, value in keys if value)})"
 
 
 def _exactly(subject: Subject) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast, final
 
@@ -24,6 +24,7 @@ from hermes_ws.agent.tools.tool import Prepared, Subject, Tool, ToolContext, ref
 from hermes_ws.contract.content import ToolResultBlock
 from hermes_ws.contract.errors import HermesError, InvalidParams, StaleEpoch, StorageUnavailable
 from hermes_ws.contract.questions import APPROVAL, ApprovalParams, ApprovalResult
+from hermes_ws.scope.current import in_thread
 
 INTERRUPTED: Final = "Interrupted before it finished. What it had done until then stands."
 NOT_STARTED: Final = "Not started: the turn was interrupted before."
@@ -44,6 +45,8 @@ class Workbench:
     hands: Hands
     asker: Asker
     approvals: SessionApprovals
+    threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(1))
+    """One thread at a time of a turn looks at paths: a disk that does not answer holds up its own turn alone."""
 
 
 @final
@@ -170,7 +173,7 @@ class Batch:
         bench = self._bench
         cwd = bench.hands.cwd
         place = subject.path if subject.path is not None else subject.cwd
-        resolved = None if place is None else await _resolved(cwd / place)
+        resolved = None if place is None else await resolved_path(cwd / place, bench.threads)
         decision = decide(subject, policy=bench.request.policy, session=bench.approvals, cwd=cwd, resolved=resolved)
         if decision.verdict == "allow":
             return None
@@ -228,9 +231,9 @@ def _shown(word: str) -> str:
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
-async def _resolved(path: Path) -> Path:
-    """The path with its links resolved. In a thread: a directory may lie on a disk that does not answer."""
-    return await trio.to_thread.run_sync(_resolve, path, abandon_on_cancel=True)
+async def resolved_path(path: Path, threads: trio.CapacityLimiter) -> Path:
+    """The path with its links resolved; as far as it goes, for one that does not exist."""
+    return await in_thread(threads, _resolve, path)
 
 
 def _resolve(path: Path) -> Path:

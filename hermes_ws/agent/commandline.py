@@ -19,6 +19,9 @@ from typing import Final, final
 LONGEST: Final = 16_384
 """Characters of a command line that are read; a longer one is asked as a whole: no rule was written with it in mind."""
 
+MAY_BE_OPTION: Final = "it holds a pattern that a file name could turn into an option"
+"""A problem of a part. It is none for programs all of whose options are harmless (`programs.any_option_reads`)."""
+
 _BLANKS: Final = frozenset(" \t")
 _ENDS_WORD: Final = frozenset(" \t\n;&|<>()")
 _GLOBS: Final = frozenset("*?[")
@@ -298,7 +301,7 @@ def _expansions(words: list[_Word]) -> list[str]:
             if position == 0 and word.text != "[":
                 problems.append("its program's name holds a pattern")
             elif position and (not before or before.startswith("-")):
-                problems.append("it holds a pattern that a file name could turn into an option")
+                problems.append(MAY_BE_OPTION)
     if words and not words[0].text:
         problems.append("its program has no name")
     return list(dict.fromkeys(problems))

@@ -184,6 +184,11 @@ def reads_only(argv: Sequence[str]) -> bool:
     return name in _READERS and _READERS[name].found_in(arguments) is None
 
 
+def any_option_reads(argv: Sequence[str]) -> bool:
+    """Whether this program only reads whatever its options are, so that a file called like one changes nothing."""
+    return program(argv) in _PLAIN_READERS
+
+
 def _interpreter(name: str, arguments: Sequence[str], options: Options) -> tuple[str, ...]:
     before: list[str] = []
     for argument in arguments:

@@ -78,6 +78,7 @@ async def receive(model: Model, request: ModelRequest, *, narrator: Narrator, re
     """Stream one reply, tell it as it comes, and commit it.
 
     Raises ModelFailed and its kinds; what had come by then is committed as partial first, as it is on cancellation.
+    Once the whole message is committed this is not cancelled any more: whoever gets a reply owes its calls results.
     """
     receiving = _Receiving(model, narrator, redaction)
     try:
@@ -90,7 +91,8 @@ async def receive(model: Model, request: ModelRequest, *, narrator: Narrator, re
         raise
     await receiving.commit(partial=False)
     reply = receiving.reply()
-    await narrator.usage(reply.usage)
+    # Not to be interrupted: calls are committed now, and an interrupt must not pass between them and their results.
+    await commit(lambda: narrator.usage(reply.usage))
     return reply
 
 

@@ -7,6 +7,7 @@ request: a message that was cut off is there as partial, and each call has its r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
 import trio
@@ -17,7 +18,7 @@ from hermes_ws.agent.history import repaired
 from hermes_ws.agent.models.model import Model, ModelRequest
 from hermes_ws.agent.ports import Asker, Hands, Narrator
 from hermes_ws.agent.prompt import rules, system_prompt
-from hermes_ws.agent.reply import Reply, receive
+from hermes_ws.agent.reply import Reply, commit, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.tools.registry import enabled
 from hermes_ws.contract.content import Message, Usage
@@ -64,7 +65,7 @@ async def run_turn(
             asked = ModelRequest(system, messages, specs)
             reply = await receive(model, asked, narrator=narrator, redaction=redaction)
             total = _sum(total, reply.usage)
-            await _remark(narrator, reply)
+            await commit(partial(_remark, narrator, reply))
             if reply.message is not None:
                 messages.append(reply.message)
             if not reply.calls:

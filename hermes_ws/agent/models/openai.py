@@ -24,6 +24,7 @@ from hermes_ws.agent.models.chat_stream import ChatStream, Malformed
 from hermes_ws.agent.models.endpoint import RETRIES, RETRY_WITHIN_S, Endpoint, Patience, Transient, pause_s, refusal
 from hermes_ws.agent.models.model import ModelRequest, Piece, RetryPiece
 from hermes_ws.contract.errors import ModelFailed, ModelUnauthorised
+from hermes_ws.scope.current import in_thread
 
 T = TypeVar("T")
 
@@ -176,7 +177,8 @@ class OpenAIModel:
     async def _open(self) -> httpx.AsyncClient:
         patience = self._patience
         if self._endpoint.base_url.lower().startswith("https:"):
-            context = await trio.to_thread.run_sync(_certificates)  # Reads a file of certificates: 20 ms.
+            # Reads a file of certificates, which takes 20 ms.
+            context = await in_thread(trio.CapacityLimiter(1), _certificates)
         else:
             context = False
         return httpx.AsyncClient(
@@ -322,21 +324,21 @@ class _Bounded(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         total = line = 0
-        pieces = aiter(self._stream)
-        while True:
-            try:
-                with trio.fail_after(self._idle_s):
-                    piece = await anext(pieces, None)
-            except trio.TooSlowError:
-                raise httpx.ReadTimeout("nothing came") from None
-            if piece is None:
-                return
-            total += len(piece)
-            end = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
-            line = line + len(piece) if end < 0 else len(piece) - end - 1
-            if total > RESPONSE_BYTES or line > LINE_BYTES:
-                raise _Flood("too long")
-            yield piece
+        async with _exhausted(aiter(self._stream)) as pieces:
+            while True:
+                try:
+                    with trio.fail_after(self._idle_s):
+                        piece = await anext(pieces, None)
+                except trio.TooSlowError:
+                    raise httpx.ReadTimeout("nothing came") from None
+                if piece is None:
+                    return
+                total += len(piece)
+                end = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+                line = line + len(piece) if end < 0 else len(piece) - end - 1
+                if total > RESPONSE_BYTES or line > LINE_BYTES:
+                    raise _Flood("too long")
+                yield piece
 
     async def aclose(self) -> None:
         await self._stream.aclose()

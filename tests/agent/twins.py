@@ -1,0 +1,225 @@
+"""Twins of the ports: small, honest stand-ins that remember what happened, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from hermes_ws.agent.approvals import ApprovalPolicy
+from hermes_ws.agent.definition import AgentDefinition
+from hermes_ws.agent.ports import (
+    Level,
+    NoAnswerer,
+    Ran,
+    ReadFile,
+    Redaction,
+    ToolOutcome,
+    Written,
+)
+from hermes_ws.agent.request import TurnRequest, TurnSettings
+from hermes_ws.contract.content import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, Usage
+from hermes_ws.contract.errors import NotFound
+from hermes_ws.contract.model import Params, Result
+from hermes_ws.contract.questions import ApprovalParams, ApprovalResult, ClarifyParams, ClarifyResult
+from hermes_ws.contract.registry import Question
+from hermes_ws.scope.secrets import Secrets
+
+DIRECTORY = Path("/srv/project")
+NO_SECRETS = Secrets({})
+
+
+@dataclass
+class Told:
+    """One thing that was said, as (kind, what)."""
+
+    kind: str
+    what: Any
+
+
+class NarratorTwin:
+    """Keeps what it was told, live text apart from what was committed, and builds the history as a journal would."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.history: list[Message] = []
+        self.live: dict[str, str] = {}
+        self.thought: dict[str, str] = {}
+        self.progress: dict[str, str] = {}
+        self.before: Callable[[str], Awaitable[None]] | None = None
+        self._messages = 0
+
+    async def _say(self, kind: str, what: Any) -> None:
+        if self.before is not None:
+            await self.before(kind)
+        await trio.lowlevel.checkpoint()
+        self.told.append(Told(kind, what))
+
+    def kinds(self) -> list[str]:
+        return [each.kind for each in self.told]
+
+    def all(self, kind: str) -> list[Any]:
+        return [each.what for each in self.told if each.kind == kind]
+
+    async def message_start(self, role: Role = "assistant") -> str:
+        self._messages += 1
+        message_id = f"m{self._messages}"
+        await self._say("message_start", message_id)
+        self.live[message_id] = ""
+        return message_id
+
+    def text(self, message_id: str, piece: str) -> None:
+        self.live[message_id] += piece
+
+    def reasoning(self, message_id: str, piece: str) -> None:
+        self.thought[message_id] = self.thought.get(message_id, "") + piece
+
+    async def message_complete(self, message_id: str, content: Sequence[Block], *, partial: bool = False) -> None:
+        text = "".join(block.text for block in content if isinstance(block, TextBlock))
+        message = Message(message_id=message_id, role="assistant", text=text, content=list(content))
+        await self._say("message_complete", (message, partial))
+        self.history.append(message)
+
+    async def tool_start(self, call: ToolCallBlock) -> None:
+        await self._say("tool_start", call)
+
+    def tool_progress(self, call_id: str, piece: str) -> None:
+        self.progress[call_id] = self.progress.get(call_id, "") + piece
+
+    async def tool_complete(self, call: ToolCallBlock, outcome: ToolOutcome) -> None:
+        await self._say("tool_complete", (call, outcome))
+
+    async def tool_results(self, blocks: Sequence[ToolResultBlock]) -> None:
+        await self._say("tool_results", list(blocks))
+        self.history.append(Message(message_id=f"t{len(self.history)}", role="tool", text="", content=list(blocks)))
+
+    async def usage(self, usage: Usage) -> None:
+        await self._say("usage", usage)
+
+    async def notice(self, level: Level, type: str, message: str, hint: str = "") -> None:
+        await self._say("notice", (level, type, message, hint))
+
+    @property
+    def said(self) -> str:
+        """All committed text."""
+        return "\n".join(message.text for message in self.history if message.role == "assistant")
+
+    @property
+    def outcomes(self) -> list[ToolOutcome]:
+        return [outcome for _, outcome in self.all("tool_complete")]
+
+
+@dataclass
+class HandsTwin:
+    """A directory of texts and a table of commands. `running` counts what runs right now."""
+
+    cwd: Path = DIRECTORY
+    files: dict[str, str | bytes] = field(default_factory=dict)
+    commands: Mapping[str, Ran] = field(default_factory=dict)
+    delay_s: float = 0.0
+    ran: list[tuple[str, Path | None, float]] = field(default_factory=list)
+    running: int = 0
+    most_running: int = 0
+    ended: list[str] = field(default_factory=list)
+
+    async def run(self, command: str, *, cwd: Path | None, deadline_s: float, on_output: Callable[[str], None]) -> Ran:
+        self.ran.append((command, cwd, deadline_s))
+        try:
+            await trio.sleep(self.delay_s)
+            ran = self.commands.get(command) or finished("")
+            on_output(ran.output)
+            return ran
+        finally:
+            self.ended.append(command)
+
+    async def read(self, path: Path, *, offset: int, limit: int) -> ReadFile:
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        try:
+            await trio.sleep(self.delay_s)
+            content = self.files.get(str(path))
+            if content is None:
+                raise NotFound(f"There is no file {path}.")
+            if isinstance(content, bytes):
+                return ReadFile(None, len(content))
+            return ReadFile(content[offset : offset + limit], len(content))
+        finally:
+            self.running -= 1
+
+    async def write(self, path: Path, text: str) -> Written:
+        await trio.lowlevel.checkpoint()
+        created = str(path) not in self.files
+        self.files[str(path)] = text
+        return Written(len(text.encode()), created)
+
+
+class AskerTwin:
+    """Answers from a list, in order; when it is used up, nobody is there. `forever` leaves a question open."""
+
+    def __init__(self, *answers: Params | Exception, forever: bool = False) -> None:
+        self.asked: list[Result] = []
+        self._answers = list(answers)
+        self._forever = forever
+
+    async def ask(self, question: Question, params: Result, *, deadline_s: float | None = None) -> Params:
+        self.asked.append(params)
+        await trio.lowlevel.checkpoint()
+        if self._forever:
+            await trio.sleep_forever()
+        if not self._answers:
+            raise NoAnswerer(question.kind)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def approvals(self) -> list[ApprovalParams]:
+        return [each for each in self.asked if isinstance(each, ApprovalParams)]
+
+    @property
+    def clarifications(self) -> list[ClarifyParams]:
+        return [each for each in self.asked if isinstance(each, ClarifyParams)]
+
+
+ONCE = ApprovalResult(choice="once")
+SESSION = ApprovalResult(choice="session")
+NO = ApprovalResult(choice="deny", reason="not today")
+
+
+def answers(**by_qid: str | list[str] | None) -> ClarifyResult:
+    return ClarifyResult(answers=dict(by_qid))
+
+
+def finished(output: str, *, exit_code: int | None = 0, **more: Any) -> Ran:
+    values: dict[str, Any] = {"signal": None, "timed_out": False, "truncated": False, "duration_ms": 3, **more}
+    return Ran(exit_code=exit_code, output=output, **values)
+
+
+def user(text: str, message_id: str = "u1") -> Message:
+    return Message(message_id=message_id, role="user", text=text, content=[TextBlock(text=text)])
+
+
+def request(
+    *history: Message | str,
+    policy: ApprovalPolicy | None = None,
+    redaction: Redaction = NO_SECRETS,
+    soul: str = "",
+    max_turns: int = 10,
+    toolsets: tuple[str, ...] = ("terminal", "files", "ask"),
+    definition: AgentDefinition | None = None,
+) -> TurnRequest:
+    messages = [user(each) if isinstance(each, str) else each for each in history]
+    settings = TurnSettings(policy or ApprovalPolicy(confined=True), redaction, soul, toolsets, deadline_s=120.0)
+    return TurnRequest(
+        history=messages,
+        definition=definition or AgentDefinition("default"),
+        session_id="s1",
+        thread_id="main",
+        profile="work",
+        max_turns=max_turns,
+        settings=settings,
+    )
