@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -21,7 +21,7 @@ import trio
 
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.methods.connection import LiveLevel
-from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
+from hermes_ws.journal.tail import Address, LiveMarks, Taken, ThreadTail
 from hermes_ws.server.ports import ReadPage
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, batch_frame
@@ -64,26 +64,32 @@ class Subscription:
             delivery.ready.append(self)
             delivery.wake()
 
-    def take(self, live: LiveLevel) -> tuple[tuple[Frame, ...], bool]:
+    def take(self, live: LiveLevel) -> tuple[Sequence[Frame], bool]:
         """The next frames, and whether there may be more. With a coalescing client live pieces come at their time."""
         if self.page:
             page, self.page = self.page, ()
             return page, True
-        marks = self.marks if live == "full" else None
-        if live == "coalesced":
-            now = trio.current_time()
-            if now >= self._live_at:
-                marks = self.marks
-            else:
-                self._delivery.later(self._live_at, self)
-        taken = self.tail.take(self.cursor, marks, BUDGET)
+        if live == "full":
+            taken = self.tail.take(self.cursor, self.marks, BUDGET)
+        elif live == "coalesced":
+            taken = self._take_coalesced()
+        else:
+            taken = self.tail.take(self.cursor, None, BUDGET)
         if taken.missing:
             self._delivery.fetch(self)
             return (), False
         self.cursor = taken.cursor
-        if live == "coalesced" and marks is not None and taken.frames:
-            self._live_at = trio.current_time() + COALESCE
         return taken.frames, taken.more
+
+    def _take_coalesced(self) -> Taken:
+        now = trio.current_time()
+        if now < self._live_at:
+            self._delivery.later(self._live_at, self)
+            return self.tail.take(self.cursor, None, BUDGET)
+        taken = self.tail.take(self.cursor, self.marks, BUDGET)
+        if taken.frames:
+            self._live_at = now + COALESCE
+        return taken
 
 
 @final
@@ -160,11 +166,11 @@ class Delivery:
 
     # --- giving ------------------------------------------------------------------------------------------------------
 
-    def gather(self) -> list[Frame]:
+    def gather(self) -> Sequence[Frame]:
         """What the next write carries: of up to `TURNS` subscriptions that are ready, their turn's worth, in order."""
-        gathered: list[Frame] = []
         ready = self.ready
         negotiated = self.negotiated
+        gathered: Sequence[Frame] = ()
         for _ in range(min(len(ready), TURNS)):
             subscription = ready.popleft()
             if subscription.ended:
@@ -174,10 +180,9 @@ class Delivery:
             if more:
                 subscription.queued = True
                 ready.append(subscription)
-            if negotiated.opt_out:
-                gathered += [each for each in frames if each.type not in negotiated.opt_out]
-            else:
-                gathered += frames
+            gathered = (*gathered, *frames) if gathered else frames
+        if negotiated.opt_out:
+            gathered = [each for each in gathered if each.type not in negotiated.opt_out]
         if negotiated.batch and gathered:
             return _batches(gathered)
         return gathered
@@ -227,7 +232,7 @@ class Delivery:
         subscription.news()
 
 
-def _batches(frames: list[Frame]) -> list[Frame]:
+def _batches(frames: Sequence[Frame]) -> list[Frame]:
     """As few arrays as there can be of at most `BUDGET` bytes each."""
     batches: list[Frame] = []
     group: list[Frame] = []

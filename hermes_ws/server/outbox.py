@@ -11,6 +11,7 @@ import contextlib
 import os
 import socket
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, final
 
 import trio
@@ -33,7 +34,7 @@ class Outbox:
         self._queue: deque[bytes] = deque()
         self._pong: bytes | None = None
         self._chunk = b""
-        self._parts: list[bytes] = []
+        self._parts: Sequence[bytes] = ()
         self._sent = 0
         self._closed = False
         self.bytes = 0
@@ -67,47 +68,46 @@ class Outbox:
 
     def flush(self) -> bool:
         """Write what the socket takes now. True when nothing is left. Raises OSError when the socket is broken."""
-        while True:
-            chunk = self._chunk
-            if not chunk:
-                if not self._load():
-                    return True
-                chunk = self._chunk
-            try:
-                if self._sent:
-                    count = os.write(self._socket.fileno(), memoryview(chunk)[self._sent :])
-                else:
-                    count = os.write(self._socket.fileno(), chunk)
-            except (BlockingIOError, InterruptedError):
-                return False
-            self._sent += count
-            if self._sent == len(chunk):
-                self._chunk = b""
-                self._parts = []
-                self._sent = 0
+        return self._drain() if self._chunk or self._load() else True
 
-    def write(self, frames: list[bytes]) -> bool:
+    def write(self, frames: Sequence[bytes]) -> bool:
         """Write these frames now, when nothing else waits. True when the socket took all; else the rest waits first."""
         assert not self._chunk, "something else is half-written; flush first"
-        if self._closed:
-            return self.flush()
-        self._parts = frames
-        self._chunk = frames[0] if len(frames) == 1 else b"".join(frames)
+        if not self._closed:
+            self._parts = frames
+            self._chunk = frames[0] if len(frames) == 1 else b"".join(frames)
         return self.flush()
 
+    def _drain(self) -> bool:
+        while True:
+            chunk = self._chunk
+            rest = memoryview(chunk)[self._sent :] if self._sent else chunk
+            try:
+                self._sent += os.write(self._socket.fileno(), rest)
+            except (BlockingIOError, InterruptedError):
+                return False
+            if self._sent == len(chunk):
+                self._chunk = b""
+                self._parts = ()
+                self._sent = 0
+                if not self._load():
+                    return True
+
     def _load(self) -> bool:
+        """Make the next write of what is queued. False when nothing is."""
+        queue = self._queue
+        if not queue and self._pong is None:
+            return False
         parts: list[bytes] = []
         size = 0
         if self._pong is not None:
             parts.append(self._pong)
             self._pong = None
-        while self._queue and (not parts or size + len(self._queue[0]) <= SEND_BYTES):
-            frame = self._queue.popleft()
-            self.bytes -= len(frame)
+        while queue and (not parts or size + len(queue[0]) <= SEND_BYTES):
+            frame = queue.popleft()
             size += len(frame)
             parts.append(frame)
-        if not parts:
-            return False
+        self.bytes -= size
         self._parts = parts
         self._chunk = parts[0] if len(parts) == 1 else b"".join(parts)
         return True
@@ -127,7 +127,7 @@ class Outbox:
                     last = self._chunk[self._sent : offset]
                     break
         self._queue.clear()
-        self._parts = []
+        self._parts = ()
         self._chunk = b""
         self._pong = None
         self._closed = True
