@@ -98,11 +98,11 @@ def complete(shown: Shown, text: str, *, partial: bool = False) -> None:
 
 async def test_text_is_printed_as_it_comes_and_once(shown: Shown) -> None:
     start(shown)
-    delta(shown, 0, "Hel")
-    delta(shown, 3, "lo")
-    assert shown.out == "Hello"
-    complete(shown, "Hello there")
-    assert shown.out == "Hello there\n"
+    delta(shown, 0, "One, ")
+    delta(shown, 5, "two")
+    assert shown.out == "One, two"
+    complete(shown, "One, two, three")
+    assert shown.out == "One, two, three\n"
 
 
 async def test_after_a_cut_only_what_is_new_is_printed(shown: Shown) -> None:
