@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, final
@@ -228,9 +229,13 @@ def _path_pattern(pattern: str) -> str:
 
 
 def _steers_git(resolved: Path, cwd: Path) -> bool:
-    """Whether git would read what to run from this file: in a `.git`, or as part of a bare repository."""
-    below = resolved.relative_to(cwd).parts
-    return resolved.name == "HEAD" or any(part.lower() == ".git" for part in (*below, *cwd.parts))
+    """Whether git would read what to run from this file: a configuration, a hook, or part of a bare repository.
+
+    Otherwise a file that may be written and a `git status` that may be run would together run anything at all.
+    """
+    below = [part.lower() for part in (*cwd.parts, *resolved.relative_to(cwd).parts)]
+    configured = any(pair == (".config", "git") for pair in pairwise(below))
+    return resolved.name == "HEAD" or configured or not {".git", ".gitconfig"}.isdisjoint(below)
 
 
 def _named(number: int, rule: RuleConfig) -> str:

@@ -132,8 +132,11 @@ _GIT_WRITES: Final = Options(long=("--output", "--contents"))
 
 _PLAIN_READERS: Final = _names(
     "ls cat pwd echo head tail wc grep egrep fgrep which whoami id uname stat du df basename dirname realpath "
-    "readlink cut tr nl seq sha256sum sha1sum sha512sum md5sum cksum cmp comm true false nproc jq"
+    "readlink cut tr nl seq sha256sum sha1sum sha512sum md5sum cksum cmp comm od strings hexdump true false nproc jq"
 )
+
+_PRINTF_ASSIGNS: Final = re.compile(r"%[^a-zA-Z%]*[a-z]*n")
+"""bash's printf stores a count in the variable that it is given for `%n`."""
 
 _READERS: Final[Mapping[str, Options]] = MappingProxyType(
     {
@@ -145,6 +148,7 @@ _READERS: Final[Mapping[str, Options]] = MappingProxyType(
         "file": Options("C", ("--compile",)),
         "find": Options(words=("-delete", "-fprint", "-fprint0", "-fprintf", "-fls")),
         "rg": Options(),
+        "uniq": Options(),
         "sort": Options("oT", ("--output", "--temporary-directory")),
         "tree": Options("oR", ("--output",)),
     }
@@ -181,7 +185,18 @@ def reads_only(argv: Sequence[str]) -> bool:
     if name == "git":
         command = next((each for each in arguments if not each.startswith("-")), "")
         return command in _GIT_READS and _GIT_WRITES.found_in(arguments) is None
-    return name in _READERS and _READERS[name].found_in(arguments) is None
+    if name not in _READERS or _READERS[name].found_in(arguments) is not None:
+        return False
+    operands = [each for each in arguments if not each.startswith("-")]
+    match name:
+        case "uniq":
+            return not operands  # The second one is written.
+        case "date":
+            return all(each.startswith("+") for each in operands)  # Any other sets the clock.
+        case "printf":
+            return not any(_PRINTF_ASSIGNS.search(each) for each in arguments)
+        case _:
+            return True
 
 
 def any_option_reads(argv: Sequence[str]) -> bool:

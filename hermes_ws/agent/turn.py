@@ -126,7 +126,7 @@ def _sum(total: Usage, step: Usage) -> Usage:
         input_tokens=total.input_tokens + step.input_tokens,
         output_tokens=total.output_tokens + step.output_tokens,
         cached_tokens=total.cached_tokens + step.cached_tokens,
-        model=total.model,
+        model=step.model,
         duration_ms=total.duration_ms + step.duration_ms,
         time_to_first_token_ms=(
             step.time_to_first_token_ms if total.time_to_first_token_ms is None else total.time_to_first_token_ms

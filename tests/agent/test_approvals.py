@@ -77,6 +77,7 @@ git diff HEAD~1 -- src
 git show --stat
 git ls-files
 date +%s
+sort a | uniq -c
 sort names.txt
 file README.md
 sha256sum a b
@@ -178,6 +179,11 @@ tar --to-command=./evil -xf a.tar
 tar xIf ./evil a.tar
 ssh -o ProxyCommand=evil host
 date -s tomorrow
+date 010203042030
+printf %n a
+printf '%-5ln' a
+uniq in out
+uniq in
 printf -v 'a[$(x)]' y
 file -C -m x
 tree -o out
@@ -347,6 +353,10 @@ def test_a_command_elsewhere_is_asked() -> None:
         (file("write_file", "sub/.GIT/hooks/post-checkout"), "ask"),
         (file("write_file", ".git"), "ask"),
         (file("write_file", "bare/HEAD"), "ask"),
+        (file("write_file", ".gitconfig"), "ask"),
+        (file("write_file", ".config/git/config"), "ask"),
+        (file("write_file", ".config/other"), "allow"),
+        (file("write_file", ".gitignore"), "allow"),
         (file("read_file", ".git/config"), "allow"),
         (Subject("clarify", "Ask", frozenset({"asks"})), "allow"),
         (Subject("other", "Something", frozenset({"network"})), "ask"),  # type: ignore[arg-type]

@@ -388,6 +388,13 @@ async def test_an_endpoint_that_is_not_there_is_said(server: ChatServer) -> None
     assert "base_url" in failed.hint
 
 
+async def test_an_endpoint_that_does_not_speak_tls_is_said(server: ChatServer) -> None:
+    reach = Endpoint(f"https://127.0.0.1:{server.port}/v1", "127.0.0.1", KEY, {}, "KEY in .env")
+    _, failed = await ask_until_failure(OpenAIModel("m", reach, patience=Patience(), redact=str))
+    assert "cannot be reached" in failed.message
+    assert server.asked == [], "the key is not sent in the clear"
+
+
 async def test_a_connection_lost_before_the_first_piece_is_tried_again(server: ChatServer) -> None:
     async def cut_at_once(wire: Wire) -> None:
         await wire.cut()

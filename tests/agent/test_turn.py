@@ -50,6 +50,10 @@ from tests.agent.twins import (
 )
 
 
+def lexical(path: Path) -> Path:
+    return Path(normpath(path))
+
+
 @pytest.fixture(autouse=True)
 def _no_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that jumps does not wait for threads; the one test about links looks at the disk."""
@@ -58,7 +62,7 @@ def _no_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
     async def resolved(path: Path, threads: trio.CapacityLimiter) -> Path:
         await trio.lowlevel.checkpoint()
-        return Path(normpath(path))
+        return lexical(path)
 
     monkeypatch.setattr(calls, "resolved_path", resolved)
 
