@@ -46,6 +46,7 @@ _REASON_BYTES: Final = 123
 """What a close frame has room for (RFC 6455, section 5.5)."""
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
+_SILENT: Final = logging.Logger("websocket", level=logging.CRITICAL + 1)
 _log = logging.getLogger(__name__)
 
 
@@ -392,4 +393,4 @@ def _too_large(frame: Frame, most: int) -> Frame:
 
 def silent_logger() -> logging.Logger:
     """The log that `ServerProtocol` is given: its own prints headers, and with them tokens (AUTH-03)."""
-    return logging.Logger("websocket", level=logging.CRITICAL + 1)
+    return _SILENT

@@ -12,7 +12,6 @@ while a page comes from the database; it ends with `unsubscribe`, with its conne
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
@@ -126,7 +125,7 @@ class Delivery:
         self._failed = failed
         self._subscriptions: dict[Address, Subscription] = {}
         self._due: dict[Subscription, float] = {}
-        self.ready: Final[deque[Subscription]] = deque()
+        self.ready: Final[list[Subscription]] = []
         self.negotiated: Negotiated = UNSPOKEN
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -172,7 +171,7 @@ class Delivery:
         negotiated = self.negotiated
         gathered: Sequence[Frame] = ()
         for _ in range(min(len(ready), TURNS)):
-            subscription = ready.popleft()
+            subscription = ready.pop(0)
             if subscription.ended:
                 continue
             subscription.queued = False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
@@ -31,7 +30,7 @@ class Outbox:
 
     def __init__(self, socket: trio.socket.SocketType) -> None:
         self._socket = socket
-        self._queue: deque[bytes] = deque()
+        self._queue: list[bytes] = []  # a deque is 600 bytes for each idle connection
         self._pong: bytes | None = None
         self._chunk = b""
         self._parts: Sequence[bytes] = ()
@@ -98,16 +97,18 @@ class Outbox:
         queue = self._queue
         if not queue and self._pong is None:
             return False
-        parts: list[bytes] = []
-        size = 0
-        if self._pong is not None:
-            parts.append(self._pong)
-            self._pong = None
-        while queue and (not parts or size + len(queue[0]) <= SEND_BYTES):
-            frame = queue.popleft()
+        count = size = 0
+        for frame in queue:
+            if count and size + len(frame) > SEND_BYTES:
+                break
+            count += 1
             size += len(frame)
-            parts.append(frame)
+        parts = queue[:count]
+        del queue[:count]
         self.bytes -= size
+        if self._pong is not None:
+            parts.insert(0, self._pong)
+            self._pong = None
         self._parts = parts
         self._chunk = parts[0] if len(parts) == 1 else b"".join(parts)
         return True
