@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
+from functools import partial
+from os.path import normpath
+from pathlib import Path
+
+import pytest
+import trio
 from hypothesis import settings
+
+from hermes_ws.agent import calls
+from hermes_ws.agent.models import endpoint as bounds
+from tests.agent.chat_server import ChatServer
 
 # A busy machine must not fail a test: how long one example takes proves nothing here.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+async def server(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> ChatServer:
+    """A chat server on a free port; its clients do not pause before they try again."""
+    monkeypatch.setattr(bounds, "BACK_OFF_S", 0.001)
+    running = ChatServer()
+    listeners = await nursery.start(partial(trio.serve_tcp, running.handle, 0, host="127.0.0.1"))
+    running.port = listeners[0].socket.getsockname()[1]
+    return running
+
+
+@pytest.fixture
+def no_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that jumps does not wait for threads; only tests with files of their own look at the disk."""
+    if "tmp_path" in request.fixturenames:
+        return
+
+    async def resolved(path: Path, threads: trio.CapacityLimiter) -> Path:
+        await trio.lowlevel.checkpoint()
+        return lexical(path)
+
+    monkeypatch.setattr(calls, "resolved_path", resolved)
+
+
+def lexical(path: Path) -> Path:
+    return Path(normpath(path))
