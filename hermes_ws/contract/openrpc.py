@@ -4,56 +4,49 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, cast
+from typing import cast
 
-from pydantic import BaseModel, JsonValue
-from pydantic.json_schema import models_json_schema
+from pydantic import JsonValue
 
 from hermes_ws import __version__
 from hermes_ws.contract.catalog import METHODS, PROTOCOL_MAJOR, PROTOCOL_MINOR, AnyMethod
+from hermes_ws.contract.close_codes import CLOSE_CODES
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.schemas import Shapes, shapes
 
 _REF = "#/components/schemas/{model}"
 
 
 def document() -> dict[str, JsonValue]:
     """The whole contract. The same declarations give the same document, key for key."""
-    models: list[type[BaseModel]] = []
-    for method in METHODS.values():
-        models += [method.params, method.result]
-    models += [event.payload for event in EVENTS.values()]
-    for question in QUESTIONS.values():
-        models += [question.params, question.result]
-    unique = list(dict.fromkeys(models))
-    refs, definitions = models_json_schema([(each, "validation") for each in unique], ref_template=_REF)
-    by_model = {cast("type[BaseModel]", model): cast("JsonValue", schema) for (model, _), schema in refs.items()}
-    schemas = cast("dict[str, JsonValue]", definitions.get("$defs", {}))
+    found = shapes(_REF)
     return {
         "openrpc": "1.3.2",
         "info": {"title": "hermes-ws", "version": f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"},
-        "methods": [_method(each, schemas, by_model) for each in METHODS.values()],
-        "components": {"schemas": schemas},
+        "methods": [_method(each, found) for each in METHODS.values()],
+        "components": {"schemas": dict(found.definitions)},
         "x-server": {"name": "hermes-ws", "version": __version__},
         "x-events": [
-            {"type": each.type, "live": each.live, "summary": each.doc, "payload": by_model[each.payload]}
+            {"type": each.type, "live": each.live, "summary": each.doc, "payload": found.to(each.payload)}
             for each in EVENTS.values()
         ],
         "x-questions": [
             {
                 "kind": each.kind,
                 "summary": each.doc,
-                "params": by_model[each.params],
-                "result": by_model[each.result],
+                "params": found.to(each.params),
+                "result": found.to(each.result),
             }
             for each in QUESTIONS.values()
         ],
+        "x-close-codes": [{"code": each.code, "name": each.name, "summary": each.doc} for each in CLOSE_CODES],
     }
 
 
-def _method(each: AnyMethod, schemas: dict[str, JsonValue], by_model: dict[type[BaseModel], JsonValue]) -> JsonValue:
-    schema = cast("dict[str, Any]", schemas[each.params.__name__])
+def _method(each: AnyMethod, found: Shapes) -> JsonValue:
+    schema = found.of(each.params)
     required = frozenset(cast("list[str]", schema.get("required", [])))
     properties = cast("dict[str, JsonValue]", schema.get("properties", {}))
     return {
@@ -61,7 +54,7 @@ def _method(each: AnyMethod, schemas: dict[str, JsonValue], by_model: dict[type[
         "summary": each.doc,
         "paramStructure": "by-name",
         "params": [{"name": name, "required": name in required, "schema": value} for name, value in properties.items()],
-        "result": {"name": each.result.__name__, "schema": by_model[each.result]},
+        "result": {"name": each.result.__name__, "schema": found.to(each.result)},
         "errors": [_error(error) for error in each.errors],
         "x-scope": each.scope.value,
         "x-right": each.right.value,

@@ -1,6 +1,6 @@
-"""The plain HTTP side of the port: a few pages that anybody past the Host check may see.
+"""The plain HTTP side of the port: a few pages that anybody past the Host check may see, and the way to the contract.
 
-One request at a time, read and answered with h11. Nothing here takes a body; one that comes is read to its end, within
+One request at a time, read and answered with h11. The pages take no body; one that comes is read to its end, within
 bounds, so that the answer arrives. No answer carries CORS headers.
 """
 
@@ -21,6 +21,9 @@ from hermes_ws.server.ports import Pages
 
 WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws")
 """Where a WebSocket is: all profiles, or one."""
+
+CONTRACT_PATH: Final = re.compile(r"(?:/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63}))?/(rpc|events)")
+"""Where the contract is spoken without a WebSocket: requests, and the events of a thread."""
 
 _INDEX: Final = b"""<!doctype html>
 <html lang="en">
@@ -77,9 +80,39 @@ def _openrpc(pages: Pages) -> Answer:
     return Answer(200, pages.openrpc(), "application/json")
 
 
+def _asyncapi(pages: Pages) -> Answer:
+    return Answer(200, pages.asyncapi(), "application/json")
+
+
 _PAGES: Mapping[str, Page] = MappingProxyType(
-    {"/": _index, "/healthz": _alive, "/readyz": _ready, "/openrpc.json": _openrpc}
+    {
+        "/": _index,
+        "/healthz": _alive,
+        "/readyz": _ready,
+        "/openrpc.json": _openrpc,
+        "/asyncapi.json": _asyncapi,
+    }
 )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ContractTarget:
+    """A request that speaks the contract: `POST /rpc` or `GET /events`, on all profiles or the one that it names."""
+
+    events: bool
+    profile: str | None
+
+    @property
+    def method(self) -> str:
+        """The HTTP method that it takes."""
+        return "GET" if self.events else "POST"
+
+
+def contract_target(target: bytes) -> ContractTarget | None:
+    """Whether an address is one at which the contract is spoken."""
+    matched = CONTRACT_PATH.fullmatch(target.decode("latin-1").partition("?")[0])
+    return None if matched is None else ContractTarget(matched[2] == "events", matched[1])
 
 
 def plain(status: int, *headers: tuple[str, str]) -> Answer:
@@ -123,3 +156,16 @@ def response_of(answer: Answer, *, close: bool) -> h11.Response:
     if close:
         headers.append(("Connection", "close"))
     return h11.Response(status_code=answer.status, headers=headers, reason=HTTPStatus(answer.status).phrase)
+
+
+def stream_head() -> h11.Response:
+    """The head of an answer that goes on until somebody hangs up."""
+    headers = [
+        ("Date", formatdate(usegmt=True)),
+        ("Content-Type", "text/event-stream; charset=utf-8"),
+        # Asks nginx not to hold events back until it has a buffer full of them.
+        ("X-Accel-Buffering", "no"),
+        *SECURITY_HEADERS,
+        ("Connection", "close"),
+    ]
+    return h11.Response(status_code=200, headers=headers, reason="OK")

@@ -7,12 +7,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
 import trio
 
 from hermes_ws.server.connection import Connection
-from hermes_ws.server.ports import Dispatcher, Welcome
+from hermes_ws.server.events_http import EventStream, Listening
+from hermes_ws.server.ports import Attendee, Caller, Dispatcher, Welcome
 from hermes_ws.server.sockets import Bound
 from hermes_ws.server.visitor import Site, Upgraded, Visitor
 
@@ -46,19 +48,19 @@ class Listener:
         *,
         dispatcher: Dispatcher,
         welcome: Welcome,
-        joined: Callable[[Connection], None] = lambda connection: None,
+        joined: Callable[[Caller], None] = lambda connection: None,
     ) -> None:
         self._site = site
         self._dispatcher = dispatcher
         self._welcome = welcome
         self._joined = joined
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, Attendee] = {}
         self._visitors: OrderedDict[int, trio.CancelScope] = OrderedDict()
         self._accepting = trio.CancelScope()
 
     @property
-    def connections(self) -> tuple[Connection, ...]:
-        """Those that are past the handshake and have not ended."""
+    def connections(self) -> tuple[Attendee, ...]:
+        """Those that are past the handshake and have not ended, event streams among them."""
         return tuple(self._connections.values())
 
     def statistics(self) -> ListenerStatistics:
@@ -120,19 +122,21 @@ class Listener:
         """Serve one accepted connection to its end. Whatever goes wrong with it is its own affair."""
         try:
             async with stream:
-                upgraded = await self._at_the_door(stream, bound)
-                if upgraded is not None:
-                    await self._inside(stream, upgraded)
+                visitor = await self._at_the_door(stream, bound)
+                if isinstance(visitor, Listening):
+                    await self._following(EventStream(stream, visitor, self._site.limits))
+                elif visitor is not None:
+                    await self._inside(stream, visitor)
         except Exception:
             # A bug of ours; the others must not pay for it. The log has the stack, and no content.
             _log.exception("a connection ended with an unforeseen error")
 
-    async def _at_the_door(self, stream: trio.SocketStream, bound: Bound) -> Upgraded | None:
+    async def _at_the_door(self, stream: trio.SocketStream, bound: Bound) -> Upgraded | Listening | None:
         try:
             peer = bound.peer(stream)
         except OSError:
             return None
-        upgraded: Upgraded | None = None
+        visitor: Upgraded | Listening | None = None
         with trio.CancelScope() as scope:
             key = id(scope)
             self._visitors[key] = scope
@@ -141,10 +145,29 @@ class Listener:
                 _, oldest = self._visitors.popitem(last=False)
                 oldest.cancel()
             try:
-                upgraded = await Visitor(stream, self._site, peer, compress=bound.compress).receive()
+                visitor = await Visitor(
+                    stream,
+                    self._site,
+                    peer,
+                    compress=bound.compress,
+                    dispatcher=self._dispatcher,
+                    admitted=partial(self._admit, key),
+                ).receive()
             finally:
                 self._visitors.pop(key, None)
-        return None if scope.cancelled_caught else upgraded
+        return None if scope.cancelled_caught else visitor
+
+    def _admit(self, key: int) -> None:
+        """Whoever has shown a credential is pushed out by no flood."""
+        self._visitors.pop(key, None)
+
+    async def _following(self, events: EventStream) -> None:
+        self._connections[events.id] = events
+        self._joined(events)
+        try:
+            await events.run(self._dispatcher)
+        finally:
+            del self._connections[events.id]
 
     async def _inside(self, stream: trio.SocketStream, upgraded: Upgraded) -> None:
         connection = Connection(

@@ -126,3 +126,4 @@ class Pages:
 
     ready: Callable[[], bool]
     openrpc: Callable[[], bytes]
+    asyncapi: Callable[[], bytes]

@@ -20,7 +20,7 @@ import orjson
 import trio
 
 from hermes_ws import __version__
-from hermes_ws.contract import openrpc
+from hermes_ws.contract import asyncapi, openrpc
 from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import HermesError, ProfileUnusable
 from hermes_ws.contract.events import DrainingNotice, ServerInfo
@@ -133,6 +133,7 @@ async def _listen(
         tcp = await sockets.listen_tcp(options.host, options.port)
         unix = sockets.listen_unix(path)
     document = orjson.dumps(openrpc.document())
+    events = orjson.dumps(asyncapi.document())
     entry = Entry(
         LaunchToken(token),
         hosts=host_names(options.host, tcp.port, config.server.hosts),
@@ -141,7 +142,7 @@ async def _listen(
     )
     site = Site(
         entry=entry,
-        pages=Pages(ready=pulse.ready, openrpc=lambda: document),
+        pages=Pages(ready=pulse.ready, openrpc=lambda: document, asyncapi=lambda: events),
         limits=Limits(
             frame_bytes=config.limits.frame_bytes,
             send_deadline=config.limits.send_deadline_s,

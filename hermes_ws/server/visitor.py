@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, cast, final
+from typing import Final, Literal, cast, final
 
 import h11
 import trio
@@ -20,12 +20,24 @@ from websockets.http11 import Request
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
+from hermes_ws.contract.errors import HermesError
+from hermes_ws.server import events_http, rpc_http
 from hermes_ws.server.connection import silent_logger
 from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
-from hermes_ws.server.http import WEBSOCKET_PATH, Answer, plain, respond, response_of
+from hermes_ws.server.events_http import Listening, Wish
+from hermes_ws.server.http import (
+    WEBSOCKET_PATH,
+    Answer,
+    ContractTarget,
+    contract_target,
+    plain,
+    respond,
+    response_of,
+    visit_of,
+)
 from hermes_ws.server.lateness import Lateness
 from hermes_ws.server.limits import Limits
-from hermes_ws.server.ports import Pages
+from hermes_ws.server.ports import Dispatcher, Pages
 
 LINGER: Final = 1.0
 """Seconds to read on after a last answer, so that it is not lost with what the client was still sending."""
@@ -65,17 +77,31 @@ class Upgraded:
 class Visitor:
     """One accepted stream, until it is upgraded or done."""
 
-    __slots__ = ("_buffer", "_compress", "_peer", "_site", "_stream")
+    __slots__ = ("_admitted", "_buffer", "_compress", "_dispatcher", "_peer", "_site", "_stream")
 
-    def __init__(self, stream: trio.SocketStream, site: Site, peer: Peer, *, compress: bool) -> None:
+    def __init__(
+        self,
+        stream: trio.SocketStream,
+        site: Site,
+        peer: Peer,
+        *,
+        compress: bool,
+        dispatcher: Dispatcher,
+        admitted: Callable[[], None],
+    ) -> None:
         self._stream = stream
         self._site = site
         self._peer = peer
         self._compress = compress
+        self._dispatcher = dispatcher
+        self._admitted = admitted
         self._buffer = bytearray()
 
-    async def receive(self) -> Upgraded | None:
-        """Serve it. What it became when it was upgraded; None when it is done and the stream is to be closed."""
+    async def receive(self) -> Upgraded | Listening | None:
+        """Serve it. What it became when it stays; None when it is done and the stream is to be closed.
+
+        `admitted` is called when it has shown a credential: from then on it is no stranger.
+        """
         first = True
         while True:
             head = await self._head(first=first)
@@ -84,8 +110,9 @@ class Visitor:
             first = False
             if _UPGRADE.search(head):
                 return await self._upgrade(head)
-            if not await self._http(head):
-                return None
+            following = await self._http(head)
+            if following is not True:
+                return following or None
 
     # --- reading a head ----------------------------------------------------------------------------------------------
 
@@ -129,8 +156,8 @@ class Visitor:
 
     # --- plain HTTP --------------------------------------------------------------------------------------------------
 
-    async def _http(self, head: bytes) -> bool:
-        """Answer one request. Whether there may be another one."""
+    async def _http(self, head: bytes) -> Listening | bool:
+        """Answer one request. Whether there may be another one; or what follows events from here on."""
         site = self._site
         h11_connection = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes)
         h11_connection.receive_data(head)
@@ -138,9 +165,16 @@ class Visitor:
             request = h11_connection.next_event()
             if not isinstance(request, h11.Request):
                 raise h11.RemoteProtocolError("no request")
-            answer = respond(request, self._peer, site.entry, site.pages)
-            if not await self._body(h11_connection):
-                answer = plain(413)
+            target = contract_target(request.target)
+            if target is None:
+                answer = respond(request, self._peer, site.entry, site.pages)
+                if await self._body(h11_connection, site.limits.body_bytes) is None:
+                    answer = plain(413)
+            else:
+                spoken = await self._contract(h11_connection, request, target)
+                if not isinstance(spoken, Answer):
+                    return spoken
+                answer = spoken
         except h11.RemoteProtocolError as error:
             await self._last(plain(error.error_status_hint))
             return False
@@ -157,26 +191,61 @@ class Visitor:
         self._buffer[:0] = h11_connection.trailing_data[0]
         return True
 
-    async def _body(self, h11_connection: h11.Connection) -> bool:
-        """Read the request to its end. False when that is more than is read here."""
+    async def _contract(
+        self, h11_connection: h11.Connection, request: h11.Request, target: ContractTarget
+    ) -> Answer | Listening | Literal[False]:
+        """Let one in who speaks the contract. Its answer; or what follows events; False to hang up without a word."""
+        site = self._site
+        try:
+            principal = site.entry.check(visit_of(request, self._peer))
+        except Refusal as refusal:
+            if refusal.credential and not await site.lateness.wait(self._peer.address):
+                return False
+            return _refused(refusal.status)
+        profile = None if target.profile is None else site.own_name(target.profile)
+        if target.profile is not None and (profile is None or not principal.may_address(profile)):
+            return plain(404)
+        if request.method != target.method.encode():
+            return plain(405, ("Allow", target.method))
+        self._admitted()
+        if h11_connection.they_are_waiting_for_100_continue:
+            go_on = h11_connection.send(h11.InformationalResponse(status_code=100, headers=[]))
+            if not await self._send(go_on or b""):
+                return False
+        body = await self._body(h11_connection, site.limits.frame_bytes)
+        if body is None:
+            return plain(413)
+        if not target.events:
+            return await rpc_http.call(self._dispatcher, principal, profile, body)
+        _, _, query = request.target.decode("latin-1").partition("?")
+        last = [value.decode("latin-1") for name, value in request.headers if name == b"last-event-id"]
+        try:
+            return Listening(principal, profile, Wish.read(query, last[0] if last else None), h11_connection)
+        except HermesError as error:
+            return events_http.refused(error)
+
+    async def _body(self, h11_connection: h11.Connection, most: int) -> bytes | None:
+        """Read the request to its end. None when that is more than is read here."""
+        parts: list[bytes] = []
         size = 0
         with trio.move_on_after(self._site.limits.handshake_deadline):
             while True:
                 event = h11_connection.next_event()
                 if event is h11.NEED_DATA:
                     if h11_connection.they_are_waiting_for_100_continue:
-                        return False
+                        return None
                     if not self._buffer and not await self._more():
                         raise trio.BrokenResourceError
                     h11_connection.receive_data(bytes(self._buffer))
                     self._buffer.clear()
                 elif isinstance(event, h11.Data):
                     size += len(event.data)
-                    if size > self._site.limits.body_bytes:
-                        return False
+                    if size > most:
+                        return None
+                    parts.append(bytes(event.data))
                 else:
-                    return True
-        return False
+                    return b"".join(parts)
+        return None
 
     # --- the upgrade -------------------------------------------------------------------------------------------------
 

@@ -173,7 +173,7 @@ async def stage(
     bound = await listen_tcp("127.0.0.1", 0)
     bound = Bound(bound.listener, unix=False, compress=compress)
     entry = Entry(LaunchToken(TOKEN), hosts=host_names("127.0.0.1", bound.port, hosts), origins=origins, uid=uid)
-    pages = Pages(ready=ready, openrpc=lambda: b'{"openrpc":"1.3.2"}')
+    pages = Pages(ready=ready, openrpc=lambda: b'{"openrpc":"1.3.2"}', asyncapi=lambda: b'{"asyncapi":"3.0.0"}')
     site = Site(entry, pages, limits or Limits(), Lateness(), own_name=lambda name: name if name == "work" else None)
     listener = Listener(site, dispatcher=desk, welcome=welcome)
     async with trio.open_nursery() as nursery:

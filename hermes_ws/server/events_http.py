@@ -1,0 +1,309 @@
+"""The events of one thread as Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+Each event is the JSON text that a WebSocket would carry; `id` is the cursor of a committed one, so that a client that
+reconnects says with `Last-Event-ID` where it was, and gets what it missed. A cursor that this journal does not have, or
+has no more, is answered with `thread.rebased` and the events of the new generation. When nothing happens a comment says
+every 15 seconds that the line stands.
+
+The stream is subscribed by the same method as any other subscriber, so that who may listen is decided in one place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, cast, final
+from urllib.parse import parse_qsl
+
+import h11
+import orjson
+import trio
+from pydantic import JsonValue
+
+from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from hermes_ws.contract.errors import HermesError, InvalidParams, UnknownParameter
+from hermes_ws.contract.methods.connection import CapabilitiesParams
+from hermes_ws.contract.methods.threads import THREAD_SUBSCRIBE
+from hermes_ws.contract.validation import read_params
+from hermes_ws.server.delivery import Delivery, Subscription
+from hermes_ws.server.entry import Principal
+from hermes_ws.server.http import Answer, response_of, stream_head
+from hermes_ws.server.life import OVERLOADED, RESUME
+from hermes_ws.server.limits import Limits
+from hermes_ws.server.ports import Dispatcher, ReadPage
+from hermes_ws.server.rpc_http import JSON
+from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.frames import Frame, event_frame
+from hermes_ws.wire.negotiation import Negotiated, negotiate
+from hermes_ws.wire.peer import Request
+
+if TYPE_CHECKING:
+    from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
+
+HEARTBEAT: Final = 15.0
+"""Seconds without an event after which a comment is sent; below the idle time-outs of proxies (30 and more)."""
+
+RETRY_MS: Final = 1000
+"""After which a browser connects again by itself."""
+
+QUERY_FIELDS: Final = 16
+"""Parameters of an address that are looked at; there are seven."""
+
+_THREAD: Final = frozenset(("session_id", "thread_id", "profile", "after"))
+_ABILITIES: Final = frozenset(("live", "opt_out", "server_requests"))
+
+_STATUS: Final[Mapping[int, int]] = MappingProxyType(
+    {4000: 400, 4001: 404, 4003: 403, 4004: 404, 4029: 429, 4064: 404, 5001: 503, 5035: 503, -32602: 400}
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a stream is asked to carry: parameters of `thread.subscribe`, and what its client can do."""
+
+    thread: Mapping[str, JsonValue]
+    abilities: Negotiated
+
+    @classmethod
+    def read(cls, query: str, last_event_id: str | None) -> Wish:
+        """From the query of the address and the header. Raises `InvalidParams`, `UnknownParameter`."""
+        try:
+            given = parse_qsl(query, keep_blank_values=True, max_num_fields=QUERY_FIELDS, errors="strict")
+        except ValueError:
+            raise InvalidParams("The query cannot be read.") from None
+        thread: dict[str, JsonValue] = {}
+        abilities: dict[str, JsonValue] = {}
+        for name, value in given:
+            if name in _THREAD and name not in thread:
+                thread[name] = value
+            elif name in _ABILITIES and name not in abilities:
+                abilities[name] = value if name == "live" else _names(value)
+            else:
+                raise UnknownParameter(f"There is no parameter {name}, or it is there twice.", path=name)
+        if last_event_id:
+            thread["after"] = last_event_id
+        client: JsonValue = {"name": "event stream"}
+        protocol: JsonValue = {"major": PROTOCOL_MAJOR, "minor": PROTOCOL_MINOR}
+        said = {"client": client, "protocol": protocol, **abilities}
+        return cls(thread, negotiate(read_params(CapabilitiesParams, said)))
+
+
+def _names(value: str) -> JsonValue:
+    return True if value == "true" else [each for each in value.split(",") if each]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A visitor that follows a thread from here on. `http` has read its request."""
+
+    principal: Principal
+    profile: str | None
+    wish: Wish
+    http: h11.Connection
+
+
+@final
+class EventStream:
+    """One stream, from its subscription to its end. A caller like any other, for the dispatcher."""
+
+    def __init__(self, stream: trio.abc.Stream, listening: Listening, limits: Limits) -> None:
+        self.id: Final = f"e-{secrets.token_hex(8)}"
+        self.principal: Final = listening.principal
+        self.profile: Final = listening.profile
+        self._stream = stream
+        self._wish = listening.wish
+        self._http = listening.http
+        self._limits = limits
+        self._nursery: trio.Nursery | None = None
+        self._bell = trio.Event()
+        self._ended = trio.Event()
+        self._answered = trio.Event()
+        self._answer: Frame | None = None
+        self._queued: list[Frame] = []
+        self._goodbye: tuple[int, str] | None = None
+        self._delivery = Delivery(wake=self._ring, alarm=self._ring, start=self._start_reading, failed=self._lost)
+        self._delivery.negotiated = self._wish.abilities
+
+    # --- what the dispatcher uses ------------------------------------------------------------------------------------
+
+    @property
+    def lasting(self) -> bool:
+        """It stays until its client hangs up."""
+        return True
+
+    @property
+    def askable(self) -> bool:
+        """Only one that says which questions it shows; it answers them with `question.answer`."""
+        return bool(self.negotiated.server_requests)
+
+    @property
+    def negotiated(self) -> Negotiated:
+        """What its address said."""
+        return self._delivery.negotiated
+
+    @negotiated.setter
+    def negotiated(self, value: Negotiated) -> None:
+        self._delivery.negotiated = value
+
+    def may_address(self, profile: str) -> bool:
+        """Whether a profile can be reached from here."""
+        return self.profile in (None, profile) and self.principal.may_address(profile)
+
+    def reply(self, frame: Frame) -> None:
+        """The answer to its one request: the subscription."""
+        self._answer = frame
+        self._answered.set()
+
+    def notify(self, frame: Frame) -> None:
+        """Send a notification, or a question."""
+        if len(self._queued) >= self._limits.unread_frames:
+            self.close(OVERLOADED, "too much is waiting to be read")
+            return
+        self._queued.append(frame)
+        self._ring()
+
+    def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
+        """Send what follows `start`."""
+        if not self._ended.is_set():
+            self._delivery.subscribe(tail, start, marks, read)
+
+    def unsubscribe(self, address: Address) -> bool:
+        """End the subscription."""
+        return self._delivery.unsubscribe(address)
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Send what is queued, then an event `closed` with code and reason, and end."""
+        if self._goodbye is None:
+            self._goodbye = (code, reason)
+            self._ring()
+
+    def cut(self, why: str = "the server ends") -> None:
+        """End now."""
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+
+    async def wait_ended(self) -> None:
+        """Return when it has ended."""
+        await self._ended.wait()
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    async def run(self, dispatcher: Dispatcher) -> None:
+        """Serve it to its end; the stream is closed by whoever opened it."""
+        try:
+            with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                async with trio.open_nursery(strict_exception_groups=False) as nursery:
+                    self._nursery = nursery
+                    dispatcher.accept(self, Request("subscribe", THREAD_SUBSCRIBE.name, self._wish.thread), 0)
+                    nursery.start_soon(self._watch)
+                    await self._write()
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._delivery.end()
+            self._ended.set()
+            dispatcher.gone(self)
+
+    async def _watch(self) -> None:
+        """Notice that the client has hung up. What it sends is of no interest."""
+        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while await self._stream.receive_some(1024):
+                pass
+        self.cut("the client hung up")
+
+    async def _write(self) -> None:
+        await self._answered.wait()
+        assert self._answer is not None
+        answer = cast("dict[str, Any]", orjson.loads(self._answer.json))
+        if "error" in answer:
+            await self._refuse(answer["error"])
+            return
+        await self._send(self._http.send(stream_head()) or b"", self._opening(answer["result"]))
+        beat = trio.current_time() + HEARTBEAT
+        while True:
+            self._bell = trio.Event()
+            queued, self._queued = self._queued, []
+            frames = (*queued, *self._delivery.gather())
+            if frames:
+                await self._send(b"".join([event_text(each) for each in frames]))
+                beat = trio.current_time() + HEARTBEAT
+            elif self._goodbye is not None:
+                code, reason = self._goodbye
+                said = orjson.dumps({"code": code, "reason": reason})
+                await self._send(b"event: closed\ndata: " + said + b"\n\n")
+                await self._send(end=True)
+                return
+            else:
+                with trio.move_on_at(min(beat, self._delivery.due)):
+                    await self._bell.wait()
+            now = trio.current_time()
+            self._delivery.tick(now)
+            if now >= beat:
+                await self._send(b": heartbeat\n\n")
+                beat = now + HEARTBEAT
+
+    def _opening(self, snapshot: dict[str, Any]) -> bytes:
+        """Where the stream begins; and that everything before is void, when the client's place is no more."""
+        start = snapshot["cursor"]
+        if snapshot["position"] in ("rebased", "ahead"):
+            start = f"{snapshot['generation']}:0"
+            rebased = {key: snapshot[key] for key in ("profile", "session_id", "thread_id")}
+            rebased |= {"type": "thread.rebased", "cursor": start, "ts": time.time()}
+            rebased["payload"] = {"generation": snapshot["generation"]}
+            return b"retry: %d\n" % RETRY_MS + event_text(event_frame(rebased))
+        after = self._wish.thread.get("after", start)
+        return b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(after).encode())
+
+    async def _refuse(self, error: dict[str, Any]) -> None:
+        answer = refusal(error)
+        await self._send(self._http.send(response_of(answer, close=True)) or b"", answer.body)
+        await self._send(end=True)
+
+    async def _send(self, head: bytes = b"", data: bytes | None = None, *, end: bool = False) -> None:
+        """Send all of it, within the send deadline. Raises `BrokenResourceError` when that failed."""
+        if end:
+            raw = self._http.send(h11.EndOfMessage()) or b""
+        elif data is None:
+            raw = self._http.send(h11.Data(data=head)) or b""
+        else:
+            raw = head + (self._http.send(h11.Data(data=data)) or b"")
+        with trio.move_on_after(self._limits.send_deadline):
+            await self._stream.send_all(raw)
+            return
+        raise trio.BrokenResourceError("nothing was read for too long")
+
+    def _ring(self) -> None:
+        self._bell.set()
+
+    def _start_reading(self, subscription: Subscription) -> None:
+        assert self._nursery is not None, "subscriptions begin after the stream runs"
+        self._nursery.start_soon(self._delivery.fill, subscription, name=f"{self.id} catching up")
+
+    def _lost(self, why: str) -> None:
+        self.close(RESUME, why)
+
+
+def event_text(frame: Frame) -> bytes:
+    """A frame as one event. JSON has no bare line ends, so that it is one line of data."""
+    if frame.type:
+        cursor = cast("dict[str, Any]", orjson.loads(frame.json))["params"].get("cursor")
+        if cursor is not None:
+            return b"id: %s\ndata: %s\n\n" % (str(cursor).encode(), frame.json)
+    return b"data: %s\n\n" % frame.json
+
+
+def refusal(error: Mapping[str, Any]) -> Answer:
+    """An error of the contract as an HTTP answer."""
+    status = _STATUS.get(cast("int", error["code"]), int(HTTPStatus.INTERNAL_SERVER_ERROR))
+    return Answer(status, orjson.dumps({"error": error}), JSON)
+
+
+def refused(error: HermesError) -> Answer:
+    """The same, for an error that has not travelled."""
+    return refusal(error.to_wire())
