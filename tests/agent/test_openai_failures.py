@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import h11
@@ -213,6 +214,19 @@ async def test_silence_before_the_first_piece_is_bounded(server: ChatServer, mon
     came, failed = await ask_until_failure(model_of(server, patience=Patience(10, 0.3, 10)))
     assert [type(piece) for piece in came] == [RetryPiece]
     assert "said nothing for 0.3 seconds" in failed.message
+
+
+async def test_thinking_before_the_first_piece_is_no_idleness(server: ChatServer) -> None:
+    async def think(wire: Wire) -> None:
+        await wire.begin()
+        await trio.sleep(0.1)
+        answer = [delta(content="at last"), delta("stop")]
+        await wire.raw(b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in answer))
+        await wire.end()
+
+    server.answers = [think]
+    assert text(await ask(model_of(server, patience=Patience(10, 10, 0.01)))) == "at last"
+    assert len(server.asked) == 1
 
 
 async def test_a_flood_without_line_ends_is_ended(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ the failure is said. Nothing is taken from the process environment: no proxy, no
 
 from __future__ import annotations
 
+import math
 import random
 import ssl
 import time
@@ -117,6 +118,7 @@ class OpenAIModel:
     async def _attempt(self, body: bytes, stream: ChatStream) -> AsyncGenerator[Piece, None]:
         """One request. Raises Transient for what another attempt may mend, ModelFailed for the rest."""
         response = await self._send(body)
+        response.stream = _Bounded(response.stream, lambda: self._patience.idle_s if stream.began else math.inf)
         try:
             if response.status_code != 200:
                 raise await self._refused(response)
@@ -171,7 +173,6 @@ class OpenAIModel:
         if encoding != "identity":
             await response.aclose()
             raise ModelFailed(f"{endpoint.host} compresses its answer ({encoding[:40]}), although it was told not to.")
-        response.stream = _Bounded(response.stream, self._patience.idle_s)
         return response
 
     async def _open(self) -> httpx.AsyncClient:
@@ -314,9 +315,9 @@ class _Flood(httpx.TransportError):
 
 @final
 class _Bounded(httpx.AsyncByteStream):
-    """A response's bytes, bounded in length, in the length of a line, and in the silence between two pieces."""
+    """A response's bytes, bounded in length, in the length of a line, and in the seconds of silence `idle_s` allows."""
 
-    def __init__(self, stream: object, idle_s: float) -> None:
+    def __init__(self, stream: object, idle_s: Callable[[], float]) -> None:
         if not isinstance(stream, httpx.AsyncByteStream):
             raise TypeError("a response of an asynchronous client has an asynchronous stream")
         self._stream = stream
@@ -327,7 +328,7 @@ class _Bounded(httpx.AsyncByteStream):
         async with _exhausted(aiter(self._stream)) as pieces:
             while True:
                 try:
-                    with trio.fail_after(self._idle_s):
+                    with trio.fail_after(self._idle_s()):
                         piece = await anext(pieces, None)
                 except trio.TooSlowError:
                     raise httpx.ReadTimeout("nothing came") from None
