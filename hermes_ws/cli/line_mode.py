@@ -63,12 +63,14 @@ class LineMode:
     async def _converse(self, link: Link, opened: Opened) -> int:
         failure: ClientError | None = None
         status = exits.DONE
+        shown = anyio.Event()
 
         async def show() -> None:
             nonlocal failure
             try:
                 async for item in follow(link, opened.session_id, opened.thread_id, after=opened.cursor):
                     self._view.show(item)
+                    shown.set()
                     self._invite()
             except ClientError as error:
                 failure = error
@@ -77,6 +79,8 @@ class LineMode:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(show, name="show")
             tasks.start_soon(self._hear_keyboard, name="keyboard")
+            # What is typed may answer a question that waits, so what waits is shown first.
+            await shown.wait()
             status = await self._read(link, opened)
             tasks.cancel_scope.cancel()
         if failure is not None:
