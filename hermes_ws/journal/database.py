@@ -19,6 +19,7 @@ import trio
 from hermes_ws.contract.errors import StorageUnavailable, ThreadUnknown
 from hermes_ws.journal import threads
 from hermes_ws.journal.address import Address, ThreadKey
+from hermes_ws.journal.blobs import Blobs
 from hermes_ws.journal.opening import Durability, Opened, Place
 from hermes_ws.journal.readers import Readers
 from hermes_ws.journal.schema import STEPS, Step
@@ -74,13 +75,22 @@ class Database:
     """One home's database, owned by this process as long as it is open. Made by `open`, ended by `close`."""
 
     def __init__(
-        self, profile: str, place: Place, writer: Writer, board: _Board, readers: Readers, opened: Opened
+        self,
+        profile: str,
+        place: Place,
+        writer: Writer,
+        board: _Board,
+        readers: Readers,
+        blobs: Blobs,
+        opened: Opened,
     ) -> None:
         self.epoch: Final = opened.epoch
         """The number of this ownership of the home; each owner has a higher one."""
         self.recovered: Final = opened.recovered
         """Whether the last owner ended without closing. The file was checked, and found sound."""
         self.durability: Final = place.durability
+        self.blobs: Final = blobs
+        """The large contents of the home, beside the file."""
         self._profile = profile
         self._place = place
         self._writer = writer
@@ -116,7 +126,8 @@ class Database:
         board = _Board()
         writer = Writer(place, board, own.copy(), clock)
         opened = await writer.start()
-        return cls(profile, place, writer, board, Readers(database, own), opened)
+        blobs = Blobs(database.parent / "blobs", own, clock)
+        return cls(profile, place, writer, board, Readers(database, own), blobs, opened)
 
     @property
     def trouble(self) -> StorageUnavailable | None:

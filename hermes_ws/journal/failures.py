@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -29,3 +30,10 @@ def storage_error(error: BaseException, database: Path) -> StorageUnavailable:
     elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         hint = "Give the user of the server the right to read and write this file and its directory."
     return StorageUnavailable(f"{database} cannot be used: {error}.", hint=hint, file=str(database))
+
+
+def os_error(error: OSError, place: Path) -> StorageUnavailable:
+    """The same for a file that is not SQLite's. It names the directory and never what was to be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull(f"{place} cannot grow: {error.strerror}.", file=str(place))
+    return StorageUnavailable(f"{place} cannot be used: {error.strerror}.", file=str(place))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, final
 
 from hermes_ws.contract.errors import HermesError, StorageUnavailable
+from hermes_ws.journal import schema
 from hermes_ws.journal.failures import storage_error
 from hermes_ws.journal.filesystem import refuse_network
 from hermes_ws.journal.lock import OwnerLock
@@ -86,6 +87,7 @@ def _open_locked(place: Place, lock: OwnerLock) -> Opened:
     connection = connect(place.database)
     try:
         recovered = _check(connection, place.database)
+        schema.begin(connection)
         mode = str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
         if mode != "wal":
             raise StorageUnavailable(

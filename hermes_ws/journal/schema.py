@@ -74,7 +74,38 @@ _VERSION_1: Final[Step] = (
     "CREATE INDEX question_open ON question (session_id, thread_id) WHERE state = 'open'",
 )
 
-STEPS: Final[Sequence[Step]] = (_VERSION_1,)
+_TEXT = "json_extract(CAST({0}.body AS TEXT), '$.text')"
+"""The text of a message, inside its body."""
+
+_VERSION_2: Final[Step] = (
+    # Not released yet: further tables of this version are added at its end.
+    """CREATE TABLE timer (
+        timer_id TEXT PRIMARY KEY, kind TEXT NOT NULL, due REAL NOT NULL, payload BLOB NOT NULL
+    ) STRICT""",
+    """CREATE TABLE blob (
+        hash TEXT PRIMARY KEY, size INTEGER NOT NULL, made_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE blob_use (
+        hash TEXT NOT NULL REFERENCES blob, thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,
+        PRIMARY KEY (hash, thread)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX blob_of_thread ON blob_use (thread)",
+    # What can be searched is the text of messages, which stays where it is: the index holds no copy of it.
+    f"CREATE VIEW message_text AS SELECT id, {_TEXT.format('message')} AS text FROM message",
+    """CREATE VIRTUAL TABLE message_search USING fts5(
+        text, content = 'message_text', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+    )""",
+    f"""CREATE TRIGGER message_added AFTER INSERT ON message WHEN {_TEXT.format("new")} <> '' BEGIN
+        INSERT INTO message_search (rowid, text) VALUES (new.id, {_TEXT.format("new")});
+    END""",
+    f"""CREATE TRIGGER message_gone AFTER DELETE ON message WHEN {_TEXT.format("old")} <> '' BEGIN
+        INSERT INTO message_search (message_search, rowid, text) VALUES ('delete', old.id, {_TEXT.format("old")});
+    END""",
+    f"INSERT INTO message_search (rowid, text) SELECT id, {_TEXT.format('message')} FROM message"
+    f" WHERE {_TEXT.format('message')} <> ''",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2)
 """Step n leads from version n to n + 1. A step that was released is never changed."""
 
 
@@ -107,7 +138,21 @@ def migrate(connection: sqlite3.Connection, database: Path, steps: Sequence[Step
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    _let_it_shrink(connection)
     return copy
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    """Settle what only an empty file can be given: that it can give pages back (`vacuum.py`). To come first."""
+    if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+
+
+def _let_it_shrink(connection: sqlite3.Connection) -> None:
+    """Write a file that was made before `begin` anew, once; it keeps its journal mode."""
+    if connection.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("VACUUM")
 
 
 def _copy(connection: sqlite3.Connection, database: Path, version: int) -> Path:

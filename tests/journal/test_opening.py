@@ -172,8 +172,8 @@ async def test_an_older_database_is_migrated_with_a_copy(open_home: Opener, file
     database = await open_home(steps=newer)
     assert await database.read(lambda connection: connection.execute("SELECT * FROM later").fetchall()) == []
     await database.close()
-    assert look(file.with_name("sessions.db.v1"), "PRAGMA user_version") == [(1,)]
-    with pytest.raises(StorageUnavailable, match="has version 2"):
+    assert look(file.with_name(f"sessions.db.v{len(STEPS)}"), "PRAGMA user_version") == [(len(STEPS),)]
+    with pytest.raises(StorageUnavailable, match=f"has version {len(STEPS) + 1}"):
         await open_home()
 
 

@@ -13,7 +13,9 @@ from hermes_ws.journal.schema import STEPS, migrate
 from tests.journal.conftest import look
 
 NEXT = (*STEPS, ("ALTER TABLE session ADD COLUMN colour TEXT", "UPDATE session SET colour = 'red'"))
-"""A second version that does not exist."""
+"""A further version that does not exist."""
+
+NOW = len(STEPS)
 
 SESSION = "INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0)"
 
@@ -46,13 +48,13 @@ def test_a_migration_keeps_a_private_copy_of_what_was_before(connection: sqlite3
     migrate(connection, path)
     connection.execute(SESSION)
     copy = migrate(connection, path, NEXT)
-    assert copy == path.with_name("sessions.db.v1")
+    assert copy == path.with_name(f"sessions.db.v{NOW}")
     assert copy.stat().st_mode & 0o777 == 0o600
-    assert version(connection) == 2
+    assert version(connection) == NOW + 1
     assert connection.execute("SELECT session_id, colour FROM session").fetchall() == [("s", "red")]
-    assert look(copy, "PRAGMA user_version") == [(1,)]
+    assert look(copy, "PRAGMA user_version") == [(NOW,)]
     assert look(copy, "SELECT session_id FROM session") == [("s",)]
-    assert not copy.with_name("sessions.db.v1.part").exists()
+    assert not copy.with_name(f"sessions.db.v{NOW}.part").exists()
 
 
 def test_the_journal_mode_stays_what_it_was(connection: sqlite3.Connection, path: Path) -> None:
@@ -68,21 +70,21 @@ def test_a_migration_that_fails_leaves_the_version_before_it_and_can_be_tried_ag
 ) -> None:
     migrate(connection, path)
     connection.execute(SESSION)
-    path.with_name("sessions.db.v1.part").write_text("left by a copy that was cut off")
+    path.with_name(f"sessions.db.v{NOW}.part").write_text("left by a copy that was cut off")
     with pytest.raises(sqlite3.OperationalError):
-        migrate(connection, path, (*NEXT[:1], (*NEXT[1], "NO SUCH STATEMENT")))
-    assert version(connection) == 1
+        migrate(connection, path, (*STEPS, (*NEXT[-1], "NO SUCH STATEMENT")))
+    assert version(connection) == NOW
     assert not connection.in_transaction
     assert "colour" not in [row[1] for row in connection.execute("PRAGMA table_info(session)")]
     migrate(connection, path, NEXT)
-    assert version(connection) == 2
+    assert version(connection) == NOW + 1
 
 
 def test_a_newer_file_is_refused_as_it_is(connection: sqlite3.Connection, path: Path) -> None:
     migrate(connection, path, NEXT)
-    with pytest.raises(StorageUnavailable, match="has version 2; this program knows versions up to 1"):
+    with pytest.raises(StorageUnavailable, match=f"has version {NOW + 1}; this program knows versions up to {NOW}"):
         migrate(connection, path)
-    assert version(connection) == 2
+    assert version(connection) == NOW + 1
 
 
 def test_the_database_of_another_program_is_not_touched(connection: sqlite3.Connection, path: Path) -> None:
