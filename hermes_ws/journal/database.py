@@ -27,6 +27,7 @@ from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.journal.transaction import Transaction
 from hermes_ws.journal.writer import Writer
+from hermes_ws.wire.frames import Frame
 
 __all__ = ["Database", "Durability", "Statistics", "ThreadKey", "Transaction"]
 
@@ -186,6 +187,12 @@ class Database:
             return False
         del self._board.tails[key]
         return True
+
+    def end_tail(self, key: ThreadKey, farewell: Frame) -> None:
+        """A thread was deleted: whoever listens to it is told this, as the last thing, and is let go."""
+        tail = self._board.tails.pop(key, None)
+        if tail is not None:
+            tail.end(farewell)
 
     def statistics(self) -> Statistics:
         """Counts of what is open and done."""

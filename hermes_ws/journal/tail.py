@@ -85,6 +85,8 @@ class ThreadTail:
         self._listeners: dict[Callable[[], None], None] = {}
         self._live: dict[tuple[LiveKind, str], LiveText] = {}
         self._memo: tuple[int, int, Taken] | None = None
+        self.farewell: Frame | None = None
+        """What subscribers are told last: the thread is gone, and nothing follows. See `end`."""
 
     # --- subscribers -------------------------------------------------------------------------------------------------
 
@@ -182,6 +184,12 @@ class ThreadTail:
             except Exception:
                 _log.exception("a listener of thread %s failed and was detached", self.address.thread_id)
                 self.detach(listener)
+
+    def end(self, farewell: Frame) -> None:
+        """The thread was deleted: each subscriber gets this frame, after what it can still have, and is let go."""
+        self.farewell = farewell
+        self._live.clear()
+        self.notify()
 
     def _restart(self, generation: int, head: int) -> None:
         self.generation = generation

@@ -137,6 +137,7 @@ class Transaction:
         self._group = group
         self._savepoint = False
         self._heads: dict[ThreadKey, Head] = {}
+        self._stale: set[ThreadKey] | None = None
         self._rows: list[_Row] = []
 
     @property
@@ -183,7 +184,9 @@ class Transaction:
 
     def head(self, thread: ThreadKey) -> Head:
         """Where the thread's journal ends, with what this work appended. Raises `ThreadUnknown`."""
-        head = self._heads.get(thread) or self._group.heads.get(thread)
+        head = self._heads.get(thread)
+        if head is None and (self._stale is None or thread not in self._stale):
+            head = self._group.heads.get(thread)
         if head is None:
             row = self._group.connection.execute(
                 f"SELECT id, generation, {HEAD} FROM thread WHERE session_id = ? AND thread_id = ?",
@@ -193,6 +196,16 @@ class Transaction:
                 raise ThreadUnknown(f"There is no thread {thread.thread_id} in this session.")
             head = self._heads[thread] = Head(*row)
         return head
+
+    def forget_head(self, thread: ThreadKey) -> None:
+        """Read the thread's head from the tables again: this work replaced its journal, or deleted it.
+
+        To be called after the statements that do so; what it appended before must not be among what it removed.
+        """
+        if self._stale is None:
+            self._stale = set()
+        self._stale.add(thread)
+        self._heads.pop(thread, None)
 
     def after_commit(self, fn: Callable[[], None]) -> None:
         """Call `fn` on the trio thread, after this work's events stand in the tails and before anybody is told of them.
@@ -209,6 +222,8 @@ class Transaction:
             group.connection.execute("RELEASE work")
         else:
             group.rows.extend(self._rows)
+        for thread in self._stale or ():
+            group.heads.pop(thread, None)
         group.heads.update(self._heads)
 
     def undo(self) -> None:

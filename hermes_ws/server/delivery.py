@@ -18,9 +18,10 @@ from typing import Final, final
 
 import trio
 
-from hermes_ws.contract.errors import HermesError
+from hermes_ws.contract.errors import HermesError, SessionUnknown, ThreadUnknown
 from hermes_ws.contract.methods.connection import LiveLevel
 from hermes_ws.journal.tail import Address, LiveMarks, Taken, ThreadTail
+from hermes_ws.server.outbox import Outbox
 from hermes_ws.server.ports import ReadPage
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, batch_frame
@@ -57,11 +58,19 @@ class Subscription:
 
     def news(self) -> None:
         """The thread has something new. Called by its tail."""
-        if not self.queued and not self.reading:
-            self.queued = True
-            delivery = self._delivery
-            delivery.ready.append(self)
-            delivery.wake()
+        if self.queued or self.reading:
+            return
+        delivery = self._delivery
+        outbox = delivery.direct
+        if outbox is not None and outbox.idle and not self.page:
+            taken = self.tail.take(self.cursor, self.marks, BUDGET)
+            if not taken.missing:
+                self.cursor = taken.cursor
+                if not taken.frames or (outbox.write_at_once(taken.frames) and not taken.more):
+                    return
+        self.queued = True
+        delivery.ready.append(self)
+        delivery.wake()
 
     def take(self, live: LiveLevel) -> tuple[Sequence[Frame], bool]:
         """The next frames, and whether there may be more. With a coalescing client live pieces come at their time."""
@@ -75,10 +84,29 @@ class Subscription:
         else:
             taken = self.tail.take(self.cursor, None, BUDGET)
         if taken.missing:
-            self._delivery.fetch(self)
-            return (), False
+            return self._elsewhere(live)
         self.cursor = taken.cursor
+        if self.tail.farewell is not None and not taken.more:
+            self._delivery.unsubscribe(self.tail.address)
+            return (*taken.frames, self.tail.farewell), False
         return taken.frames, taken.more
+
+    def _elsewhere(self, live: LiveLevel) -> tuple[Sequence[Frame], bool]:
+        """What follows is not in memory: the thread is gone, or its journal was replaced, or the database has it."""
+        if self.tail.farewell is not None:
+            self._delivery.unsubscribe(self.tail.address)
+            return (self.tail.farewell,), False
+        if self.cursor.generation < self.tail.generation:
+            # The first event of each later generation says that it is one, so the client learns it in its place.
+            self.rebase(Cursor(self.tail.generation, 0))
+            return (), True
+        self._delivery.fetch(self)
+        return (), False
+
+    def rebase(self, start: Cursor) -> None:
+        """Go on in another generation: nothing of the old one follows, and no live text of it continues."""
+        self.cursor = start
+        self.marks.offsets.clear()
 
     def _take_coalesced(self) -> Taken:
         now = trio.current_time()
@@ -105,15 +133,28 @@ class DeliveryStatistics:
 class Delivery:
     """The subscriptions of one connection.
 
+    `outbox` is where frames may go as they are, without the connection looking at them; None when there is compression.
     `wake` is called when one has become ready, `alarm` when `due` has changed; `start` has `fill` run in the nursery of
     the connection, `failed` ends it because the journal cannot be read.
     """
 
-    __slots__ = ("_alarm", "_due", "_failed", "_start", "_subscriptions", "negotiated", "ready", "wake")
+    __slots__ = (
+        "_alarm",
+        "_due",
+        "_failed",
+        "_negotiated",
+        "_outbox",
+        "_start",
+        "_subscriptions",
+        "direct",
+        "ready",
+        "wake",
+    )
 
     def __init__(
         self,
         *,
+        outbox: Outbox | None,
         wake: Callable[[], None],
         alarm: Callable[[], None],
         start: Callable[[Subscription], None],
@@ -126,7 +167,21 @@ class Delivery:
         self._subscriptions: dict[Address, Subscription] = {}
         self._due: dict[Subscription, float] = {}
         self.ready: Final[list[Subscription]] = []
-        self.negotiated: Negotiated = UNSPOKEN
+        self._outbox = outbox
+        self._negotiated = UNSPOKEN
+        self.direct = outbox
+        """The outbox, when this client gets every frame as it is; else its frames are looked at in `gather`."""
+
+    @property
+    def negotiated(self) -> Negotiated:
+        """What is in force on the connection."""
+        return self._negotiated
+
+    @negotiated.setter
+    def negotiated(self, value: Negotiated) -> None:
+        self._negotiated = value
+        plain = value.live == "full" and not value.opt_out and not value.batch
+        self.direct = self._outbox if plain else None
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
@@ -168,7 +223,7 @@ class Delivery:
     def gather(self) -> Sequence[Frame]:
         """What the next write carries: of up to `TURNS` subscriptions that are ready, their turn's worth, in order."""
         ready = self.ready
-        negotiated = self.negotiated
+        negotiated = self._negotiated
         gathered: Sequence[Frame] = ()
         for _ in range(min(len(ready), TURNS)):
             subscription = ready.pop(0)
@@ -216,6 +271,12 @@ class Delivery:
         """Read the page. The connection's nursery runs this."""
         try:
             page = await subscription.read(subscription.cursor, BUDGET)
+        except (SessionUnknown, ThreadUnknown):
+            # Deleted meanwhile. What the thread says last comes through its tail: it has, or will in a moment.
+            subscription.reading = False
+            if subscription.tail.farewell is not None and not subscription.ended:
+                subscription.news()
+            return
         except HermesError as error:
             self._failed(error.message)
             return
@@ -226,6 +287,8 @@ class Delivery:
         if not page.frames and page.cursor == subscription.cursor:
             self._failed("the journal does not go on from where this connection is")
             return
+        if page.cursor.generation != subscription.cursor.generation:
+            subscription.rebase(page.cursor)
         subscription.page = page.frames
         subscription.cursor = page.cursor
         subscription.news()

@@ -19,6 +19,7 @@ from hermes_ws.contract.errors import (
     HermesError,
     StaleEpoch,
     StorageUnavailable,
+    ThreadUnknown,
     UnknownExecution,
 )
 from hermes_ws.contract.methods.prompts import Admitted, SubmitParams
@@ -29,6 +30,7 @@ from hermes_ws.journal import questions as question_rows
 from hermes_ws.journal import threads as thread_rows
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
 from hermes_ws.journal.database import Transaction
+from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import LiveMarks, ThreadTail
 from hermes_ws.session.execution import Execution, Workplace
 from hermes_ws.session.execution import State as ExecutionState
@@ -232,12 +234,22 @@ class Thread:
         return await self._place.runtime.journal.read(query)
 
     async def page(self, after: Cursor, budget: int) -> tuple[tuple[Frame, ...], Cursor]:
-        """Committed events after the cursor as frames, about `budget` bytes of them, and the cursor of who has them."""
-        found, _ = await self._place.runtime.journal.read(
-            lambda connection: events.since(connection, self.key, after, max_bytes=budget)
-        )
+        """Committed events after the cursor as frames, about `budget` bytes of them, and the cursor of who has them.
+
+        When the journal was replaced meanwhile, that is a cursor of the new generation, and the frames are of its
+        beginning. Raises `ThreadUnknown` when the thread was deleted.
+        """
+
+        def query(connection: sqlite3.Connection) -> tuple[Cursor, list[StoredEvent]]:
+            record = thread_rows.get(connection, self.key)
+            if record is None:
+                raise ThreadUnknown(f"There is no thread {self.key.thread_id} in this session any more.")
+            start = after if record.generation == after.generation else Cursor(record.generation, 0)
+            return start, events.since(connection, self.key, start, max_bytes=budget)[0]
+
+        start, found = await self._place.runtime.journal.read(query)
         frames = tuple(event.frame(self.tail.address) for event in found)
-        return frames, found[-1].cursor if found else after
+        return frames, found[-1].cursor if found else start
 
 
 def _refuse_if_lost(pending: Sequence[AdmissionRecord]) -> None:
