@@ -103,7 +103,13 @@ async def _measure() -> list[Figure]:
     desk = _Desk()
     bound = await listen_tcp("127.0.0.1", 0)
     entry = Entry(LaunchToken(TOKEN), hosts=host_names("127.0.0.1", bound.port))
-    site = Site(entry, Pages(lambda: True, lambda: b"{}"), Limits(), Lateness(), lambda name: False)
+    site = Site(
+        entry,
+        Pages(ready=lambda: True, openrpc=lambda: b"{}", asyncapi=lambda: b"{}"),
+        Limits(),
+        Lateness(),
+        lambda name: False,
+    )
     listener = Listener(site, dispatcher=desk, welcome=_welcome)
     async with trio.open_nursery() as nursery:
         await nursery.start(listener.run, [bound])

@@ -100,8 +100,13 @@ class Connection:
         self._outbox = Outbox(stream.socket)
         self._intake = Intake(self, dispatcher, self._outbox, limits)
         # With compression each write costs the processor; then it is the writer who pays, not whoever has news.
-        wake = self._ring if self._compressed else self._pump
-        self._delivery = Delivery(wake=wake, alarm=self._ring, start=self._start_reading, failed=self._lost)
+        self._delivery = Delivery(
+            outbox=None if self._compressed else self._outbox,
+            wake=self._ring if self._compressed else self._pump,
+            alarm=self._ring,
+            start=self._start_reading,
+            failed=self._lost,
+        )
         self._nursery: trio.Nursery | None = None
         self._bell = trio.Event()
         self._ended = trio.Event()
@@ -187,10 +192,8 @@ class Connection:
 
     def statistics(self) -> ConnectionStatistics:
         """Counts of what waits and what is owed."""
-        outbox = self._outbox
-        return ConnectionStatistics(
-            self.life, outbox.frames, outbox.bytes, self._intake.owed, self._delivery.statistics()
-        )
+        waits, size = self._outbox.frames, self._outbox.bytes
+        return ConnectionStatistics(self.life, waits, size, self._intake.owed, self._delivery.statistics())
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -210,6 +213,7 @@ class Connection:
         finally:
             self.life = Life.ENDED
             self._delivery.end()
+            self._outbox.end()
             self._stream.socket.close()
             self._ended.set()
             self._dispatcher.gone(self)
@@ -317,7 +321,7 @@ class Connection:
         while True:
             self._bell = trio.Event()
             self._pump()
-            if not self._outbox.empty:
+            if not self._outbox.idle:
                 await self._wait_for_room()
                 continue
             if self._protocol.eof_sent:

@@ -380,7 +380,7 @@ class _Loose:
 
 def _loose(**negotiated: Any) -> _Loose:
     wanted: list[Subscription] = []
-    delivery = Delivery(wake=lambda: None, alarm=lambda: None, start=wanted.append, failed=pytest.fail)
+    delivery = Delivery(outbox=None, wake=lambda: None, alarm=lambda: None, start=wanted.append, failed=pytest.fail)
     delivery.negotiated = replace(UNSPOKEN, **negotiated)
     return _Loose(delivery, wanted)
 
