@@ -62,7 +62,7 @@ class Subscription:
             return
         delivery = self._delivery
         outbox = delivery.direct
-        if outbox is not None and outbox.idle and not self.page:
+        if outbox is not None and outbox.idle and not self.page and self.tail.farewell is None:
             taken = self.tail.take(self.cursor, self.marks, BUDGET)
             if not taken.missing:
                 self.cursor = taken.cursor

@@ -19,6 +19,7 @@ from hermes_ws.journal.tail import LiveMarks
 from hermes_ws.server.delivery import BUDGET, Delivery, Subscription
 from hermes_ws.server.ports import Page
 from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.frames import event_frame
 from hermes_ws.wire.negotiation import UNSPOKEN
 from tests.server.stage import ADDRESS, Desk, RawClient, Stage, new_tail, no_page, publish, stage, stored
 
@@ -199,6 +200,18 @@ async def test_a_closing_connection_takes_no_subscription() -> None:
         connection.close(1001)
         connection.subscribe(on.desk.tail, Cursor(1, 0), LiveMarks(), no_page)
         assert connection.subscriptions() == ()
+
+
+async def test_the_short_way_to_the_socket_leaves_the_farewell_of_a_thread_to_come() -> None:
+    async with stage() as on:
+        client = await _listening(on)
+        tail = on.desk.tail
+        publish(tail, "last words")
+        tail.farewell = event_frame({"type": "session.closed", "ts": 1.0, "payload": {}})
+        tail.notify()
+        assert await _text(client) == "last words"
+        assert (await client.message())["params"]["type"] == "session.closed"
+        assert on.connection.subscriptions() == ()
 
 
 async def test_types_that_a_client_opted_out_of_are_left_out_and_the_rest_goes_on() -> None:
