@@ -30,11 +30,10 @@ from hermes_ws.contract.errors import HermesError, InvalidParams, UnknownParamet
 from hermes_ws.contract.methods.connection import CapabilitiesParams
 from hermes_ws.contract.methods.threads import THREAD_SUBSCRIBE
 from hermes_ws.contract.validation import read_params
-from hermes_ws.server.delivery import Delivery, Subscription
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.http import Answer, response_of, stream_head
-from hermes_ws.server.life import OVERLOADED, RESUME
 from hermes_ws.server.limits import Limits
+from hermes_ws.server.output import Output
 from hermes_ws.server.ports import Dispatcher, ReadPage
 from hermes_ws.server.rpc_http import JSON
 from hermes_ws.wire.cursor import Cursor
@@ -122,14 +121,10 @@ class EventStream:
         self._http = listening.http
         self._limits = limits
         self._nursery: trio.Nursery | None = None
-        self._bell = trio.Event()
         self._ended = trio.Event()
         self._answered = trio.Event()
         self._answer: Frame | None = None
-        self._queued: list[Frame] = []
-        self._goodbye: tuple[int, str] | None = None
-        self._delivery = Delivery(wake=self._ring, alarm=self._ring, start=self._start_reading, failed=self._lost)
-        self._delivery.negotiated = self._wish.abilities
+        self._output = Output(limits, self._wish.abilities, self.id)
 
     # --- what the dispatcher uses ------------------------------------------------------------------------------------
 
@@ -146,11 +141,11 @@ class EventStream:
     @property
     def negotiated(self) -> Negotiated:
         """What its address said."""
-        return self._delivery.negotiated
+        return self._output.delivery.negotiated
 
     @negotiated.setter
     def negotiated(self, value: Negotiated) -> None:
-        self._delivery.negotiated = value
+        self._output.delivery.negotiated = value
 
     def may_address(self, profile: str) -> bool:
         """Whether a profile can be reached from here."""
@@ -163,26 +158,20 @@ class EventStream:
 
     def notify(self, frame: Frame) -> None:
         """Send a notification, or a question."""
-        if len(self._queued) >= self._limits.unread_frames:
-            self.close(OVERLOADED, "too much is waiting to be read")
-            return
-        self._queued.append(frame)
-        self._ring()
+        self._output.put(frame)
 
     def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
         """Send what follows `start`."""
         if not self._ended.is_set():
-            self._delivery.subscribe(tail, start, marks, read)
+            self._output.delivery.subscribe(tail, start, marks, read)
 
     def unsubscribe(self, address: Address) -> bool:
         """End the subscription."""
-        return self._delivery.unsubscribe(address)
+        return self._output.delivery.unsubscribe(address)
 
     def close(self, code: int, reason: str = "") -> None:
         """Send what is queued, then an event `closed` with code and reason, and end."""
-        if self._goodbye is None:
-            self._goodbye = (code, reason)
-            self._ring()
+        self._output.close(code, reason)
 
     def cut(self, why: str = "the server ends") -> None:
         """End now."""
@@ -198,15 +187,15 @@ class EventStream:
     async def run(self, dispatcher: Dispatcher) -> None:
         """Serve it to its end; the stream is closed by whoever opened it."""
         try:
-            with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                async with trio.open_nursery(strict_exception_groups=False) as nursery:
-                    self._nursery = nursery
-                    dispatcher.accept(self, Request("subscribe", THREAD_SUBSCRIBE.name, self._wish.thread), 0)
-                    nursery.start_soon(self._watch)
-                    await self._write()
-                    nursery.cancel_scope.cancel()
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                dispatcher.accept(self, Request("subscribe", THREAD_SUBSCRIBE.name, self._wish.thread), 0)
+                nursery.start_soon(self._watch)
+                with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                    await self._write(nursery)
+                nursery.cancel_scope.cancel()
         finally:
-            self._delivery.end()
+            self._output.end()
             self._ended.set()
             dispatcher.gone(self)
 
@@ -217,36 +206,27 @@ class EventStream:
                 pass
         self.cut("the client hung up")
 
-    async def _write(self) -> None:
+    async def _write(self, nursery: trio.Nursery) -> None:
         await self._answered.wait()
         assert self._answer is not None
         answer = cast("dict[str, Any]", orjson.loads(self._answer.json))
         if "error" in answer:
-            await self._refuse(answer["error"])
-            return
-        await self._send(self._http.send(stream_head()) or b"", self._opening(answer["result"]))
-        beat = trio.current_time() + HEARTBEAT
-        while True:
-            self._bell = trio.Event()
-            queued, self._queued = self._queued, []
-            frames = (*queued, *self._delivery.gather())
-            if frames:
-                await self._send(b"".join([event_text(each) for each in frames]))
-                beat = trio.current_time() + HEARTBEAT
-            elif self._goodbye is not None:
-                code, reason = self._goodbye
-                said = orjson.dumps({"code": code, "reason": reason})
-                await self._send(b"event: closed\ndata: " + said + b"\n\n")
-                await self._send(end=True)
-                return
-            else:
-                with trio.move_on_at(min(beat, self._delivery.due)):
-                    await self._bell.wait()
-            now = trio.current_time()
-            self._delivery.tick(now)
-            if now >= beat:
-                await self._send(b": heartbeat\n\n")
-                beat = now + HEARTBEAT
+            refused = refusal(answer["error"])
+            await self._send((self._http.send(response_of(refused, close=True)) or b"") + self._chunk(refused.body))
+        else:
+            head = self._http.send(stream_head()) or b""
+            await self._send(head + self._chunk(self._opening(answer["result"])))
+            code, reason = await self._output.run(
+                nursery,
+                lambda data: self._send(self._chunk(data)),
+                event_text,
+                beat_s=HEARTBEAT,
+                beat=b": heartbeat\n\n",
+                follows=True,
+            )
+            said = orjson.dumps({"code": code, "reason": reason})
+            await self._send(self._chunk(b"event: closed\ndata: " + said + b"\n\n"))
+        await self._send(self._http.send(h11.EndOfMessage()) or b"")
 
     def _opening(self, snapshot: dict[str, Any]) -> bytes:
         """Where the stream begins; and that everything before is void, when the client's place is no more."""
@@ -260,33 +240,15 @@ class EventStream:
         after = self._wish.thread.get("after", start)
         return b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(after).encode())
 
-    async def _refuse(self, error: dict[str, Any]) -> None:
-        answer = refusal(error)
-        await self._send(self._http.send(response_of(answer, close=True)) or b"", answer.body)
-        await self._send(end=True)
+    def _chunk(self, data: bytes) -> bytes:
+        return self._http.send(h11.Data(data=data)) or b""
 
-    async def _send(self, head: bytes = b"", data: bytes | None = None, *, end: bool = False) -> None:
+    async def _send(self, data: bytes) -> None:
         """Send all of it, within the send deadline. Raises `BrokenResourceError` when that failed."""
-        if end:
-            raw = self._http.send(h11.EndOfMessage()) or b""
-        elif data is None:
-            raw = self._http.send(h11.Data(data=head)) or b""
-        else:
-            raw = head + (self._http.send(h11.Data(data=data)) or b"")
         with trio.move_on_after(self._limits.send_deadline):
-            await self._stream.send_all(raw)
+            await self._stream.send_all(data)
             return
         raise trio.BrokenResourceError("nothing was read for too long")
-
-    def _ring(self) -> None:
-        self._bell.set()
-
-    def _start_reading(self, subscription: Subscription) -> None:
-        assert self._nursery is not None, "subscriptions begin after the stream runs"
-        self._nursery.start_soon(self._delivery.fill, subscription, name=f"{self.id} catching up")
-
-    def _lost(self, why: str) -> None:
-        self.close(RESUME, why)
 
 
 def event_text(frame: Frame) -> bytes:

@@ -31,7 +31,7 @@ from hermes_ws.scope import guard
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
-from hermes_ws.server import sockets
+from hermes_ws.server import sockets, stdio
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
 from hermes_ws.server.entry import Entry, host_names, is_loopback
@@ -99,7 +99,11 @@ async def _serve(options: ServeOptions, start: StartEnvironment) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as told:
         async with trio.open_nursery() as nursery:
             await nursery.start(host.run)
-            await _listen(options, host, root.find(root.launch), facts, audience, log, told, nursery)
+            if options.standalone:
+                bound = None if options.profile is None else root.launch.text
+                await stdio.serve(host, facts, audience, log, told, nursery, profile=bound)
+            else:
+                await _listen(options, host, root.find(root.launch), facts, audience, log, told, nursery)
             nursery.cancel_scope.cancel()
 
 

@@ -23,7 +23,10 @@ _PR_SET_DUMPABLE = 4
 @final
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What `hermes-ws serve` was told. Without `profiles_root` the homes are those of `HERMES_HOME`."""
+    """What `hermes-ws serve` was told. Without `profiles_root` the homes are those of `HERMES_HOME`.
+
+    With `standalone` it serves its parent over standard input and output, and nobody else.
+    """
 
     profiles_root: Path | None = None
     profile: str | None = None
@@ -31,6 +34,7 @@ class ServeOptions:
     port: int = 8787
     socket: Path | None = None
     announce: bool = False
+    standalone: bool = False
 
 
 def main(options: ServeOptions) -> int:
