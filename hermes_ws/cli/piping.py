@@ -1,15 +1,17 @@
 """Standard input and output as a pipe to a running server: lines become messages, and messages lines.
 
-Nothing is looked at on the way but where a line ends. When either side ends, so does the other.
+Nothing is changed on the way. When the input has ended, what was asked is still answered; when the server hangs up, the
+output ends.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Final
+from typing import Final, final
 from urllib.parse import quote, urlsplit
 
+import orjson
 import trio
 
 from hermes_ws.cli import exits
@@ -19,6 +21,7 @@ from hermes_ws.cli.screen import Screen
 from hermes_ws.client.discovery import Endpoint
 from hermes_ws.client.failures import ClientError, ConnectionLost
 from hermes_ws.client.sockets import Socket, open_socket
+from hermes_ws.wire.peer import Refused, Request, parse
 
 READ_BYTES: Final = 64 * 1024
 """What is read at once: what a pipe holds."""
@@ -26,8 +29,8 @@ READ_BYTES: Final = 64 * 1024
 LINE_BYTES: Final = 16 * 1024 * 1024
 """The longest line; the server's own limit, which is lower, decides before."""
 
-CLOSED: Final = b'{"jsonrpc":"2.0","method":"$/closed","params":{"code":%d,"reason":"%s"}}\n'
-"""The last line: what the server's close frame said."""
+NO_CLOSE_FRAME: Final = 1006
+"""What the last line says when the server went without a word (RFC 6455, section 7.4.1)."""
 
 
 async def pipe(surroundings: Surroundings, profile: str | None) -> int:
@@ -41,8 +44,9 @@ async def pipe(surroundings: Surroundings, profile: str | None) -> int:
             open_socket(_bound(where.locate(), profile)) as socket,
             trio.open_nursery() as nursery,
         ):
-            nursery.start_soon(_upwards, incoming, socket, nursery.cancel_scope)
-            await _downwards(socket, outgoing)
+            both = _Pipe(socket, nursery.cancel_scope)
+            nursery.start_soon(both.upwards, incoming)
+            await both.downwards(outgoing)
             nursery.cancel_scope.cancel()
     except ClientError as error:
         where.tell(Screen(sys.stderr, surroundings), error)
@@ -57,30 +61,61 @@ def _bound(endpoint: Endpoint, profile: str | None) -> Endpoint:
     return Endpoint(address, endpoint.token, endpoint.socket)
 
 
-async def _upwards(incoming: trio.abc.ReceiveStream, socket: Socket, scope: trio.CancelScope) -> None:
-    buffer = bytearray()
-    while data := await incoming.receive_some(READ_BYTES):
-        buffer += data
-        *lines, rest = bytes(buffer).split(b"\n") if b"\n" in data else (bytes(buffer),)
-        buffer = bytearray(rest)
-        for line in lines:
-            if line.strip():
+@final
+class _Pipe:
+    """Counts what is asked and what is answered, to know when the end of the input is the end of it all."""
+
+    def __init__(self, socket: Socket, scope: trio.CancelScope) -> None:
+        self._socket = socket
+        self._scope = scope
+        self._owed = 0
+        self._heard_all = False
+
+    async def upwards(self, incoming: trio.abc.ReceiveStream) -> None:
+        """Every line of the input, as a message."""
+        buffer = bytearray()
+        while len(buffer) <= LINE_BYTES and (data := await incoming.receive_some(READ_BYTES)):
+            buffer += data
+            if b"\n" not in data:
+                continue
+            *lines, rest = bytes(buffer).split(b"\n")
+            buffer = bytearray(rest)
+            for line in filter(None, map(bytes.strip, lines)):
+                self._owed += _asks(line)
                 try:
                     with trio.CancelScope(shield=True):
-                        await socket.send(line.strip())
+                        await self._socket.send(line)
                 except ConnectionLost:
                     return  # the other direction tells why
-        if len(buffer) > LINE_BYTES:
-            break
-    scope.cancel()
+        self._heard_all = True
+        self._end_if_done()
+
+    async def downwards(self, outgoing: trio.abc.SendStream) -> None:
+        """Every message, as a line of the output."""
+        try:
+            while True:
+                message = await self._socket.receive()
+                await outgoing.send_all(message + b"\n")
+                self._owed -= _answers(message)
+                self._end_if_done()
+        except ConnectionLost as lost:
+            said = {"code": lost.code or NO_CLOSE_FRAME, "reason": lost.reason}
+            last = {"jsonrpc": "2.0", "method": "$/closed", "params": said}
+            await outgoing.send_all(orjson.dumps(last) + b"\n")
+        except trio.BrokenResourceError:
+            return  # whoever read this is gone
+
+    def _end_if_done(self) -> None:
+        if self._heard_all and self._owed <= 0:
+            self._scope.cancel()
 
 
-async def _downwards(socket: Socket, outgoing: trio.abc.SendStream) -> None:
+def _asks(line: bytes) -> bool:
     try:
-        while True:
-            await outgoing.send_all(await socket.receive() + b"\n")
-    except ConnectionLost as lost:
-        reason = lost.reason.encode(errors="replace").replace(b"\\", b"").replace(b'"', b"'")
-        await outgoing.send_all(CLOSED % (lost.code or 1006, reason))
-    except trio.BrokenResourceError:
-        return  # whoever read this is gone
+        return isinstance(parse(line), Request)
+    except Refused:
+        return True  # what cannot be read is answered as well
+
+
+def _answers(message: bytes) -> bool:
+    return message.startswith(b'{"jsonrpc":"2.0","id":') and "method" not in orjson.loads(message)

@@ -1,4 +1,4 @@
-"""What goes out on a stream that carries one frame after the other: answers first, then events, pulled as there is room.
+"""What goes out on a stream that carries one frame after the other: answers first, then events, as there is room.
 
 The other half of `connection.py` for transports that are no WebSocket: nothing is sent but by the one task that runs
 this, and nothing is encoded before it can be sent.

@@ -39,7 +39,9 @@ CLOSED: Final = "$/closed"
 
 @final
 class PipeConnection:
-    """One client, from its first line to its last. It has ended when its input has, or after `close`."""
+    """One client, from its first line to its last. It ends when its input has and every request of it is answered, or
+    after `close`.
+    """
 
     def __init__(
         self,
@@ -61,6 +63,8 @@ class PipeConnection:
         self._nursery: trio.Nursery | None = None
         self._ended = trio.Event()
         self._output = Output(limits, UNSPOKEN, self.id)
+        self._owed = 0
+        self._heard_all = False
 
     # --- what the dispatcher uses ------------------------------------------------------------------------------------
 
@@ -93,7 +97,9 @@ class PipeConnection:
         if len(frame) > most:
             error = LimitReached(f"The answer has {len(frame)} bytes; a frame carries {most}.")
             frame = error_frame(frame.id, error.to_wire())
+        self._owed -= 1
         self._output.put(frame)
+        self._end_if_done()
 
     def notify(self, frame: Frame) -> None:
         """Send a notification, or a question."""
@@ -161,7 +167,12 @@ class PipeConnection:
                 if searched > self._limits.frame_bytes:
                     self.close(CloseCode.MESSAGE_TOO_BIG, "a line is longer than a frame may be")
                     return
-        self.close(CloseCode.NORMAL_CLOSURE, "the input has ended")
+        self._heard_all = True
+        self._end_if_done()
+
+    def _end_if_done(self) -> None:
+        if self._heard_all and not self._owed:
+            self.close(CloseCode.NORMAL_CLOSURE, "the input has ended")
 
     def _take(self, line: bytes) -> None:
         if len(line) > self._limits.frame_bytes:
@@ -170,6 +181,7 @@ class PipeConnection:
         try:
             message = parse(line)
         except Refused as refused:
+            self._owed += 1
             try:
                 line.decode()
             except UnicodeDecodeError:
@@ -186,6 +198,7 @@ class PipeConnection:
             self._notification(message)
 
     def _request(self, request: Request, size: int) -> None:
+        self._owed += 1
         if request.method == GATEWAY_PING.name and not request.params:
             self.reply(reply_frame(request.id, Pong()))
         elif self._output.bytes >= self._limits.unread_bytes:
