@@ -17,12 +17,12 @@ from typing import Final, Self, TypeVar, final
 import trio
 
 from hermes_ws.contract.errors import StorageUnavailable, ThreadUnknown
-from hermes_ws.journal import threads
+from hermes_ws.journal import retention, threads
 from hermes_ws.journal.address import Address, ThreadKey
 from hermes_ws.journal.blobs import Blobs
 from hermes_ws.journal.opening import Durability, Opened, Place
 from hermes_ws.journal.readers import Readers
-from hermes_ws.journal.schema import STEPS, Step
+from hermes_ws.journal.schema import STEPS, Step, copy_to
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.journal.transaction import Transaction
@@ -132,8 +132,38 @@ class Database:
 
     @property
     def trouble(self) -> StorageUnavailable | None:
-        """Why the last write failed; None when it did not. The home is read-only until a write succeeds again."""
+        """Why the last write failed; None when it did not. The home is read-only until a write succeeds again, or for
+        good when the file is damaged: then nothing more is written to it.
+        """
         return self._board.trouble
+
+    async def probe(self) -> bool:
+        """Whether the home can be written, found out by a write that changes nothing. Ends `trouble` if it can."""
+        try:
+            await self._writer.transact(_touch)
+        except StorageUnavailable:
+            return False
+        return True
+
+    async def backup(self, to: Path) -> None:
+        """Copy the database as it is now, durable, to a file that must not exist; writing goes on meanwhile.
+
+        SQLite's own online backup, in one read transaction. Raises `StorageUnavailable`, and leaves nothing behind.
+        """
+        await self._readers.use(lambda connection: copy_to(connection, to))
+
+    async def remove_session(
+        self, session_id: str, farewell: Callable[[ThreadKey], Frame], before: float | None = None
+    ) -> bool:
+        """Remove a session if retention may (`retention.remove`), and let those go who listen to it."""
+
+        def work(tx: Transaction) -> bool:
+            keys = retention.remove(tx, session_id, before)
+            for key in keys or ():
+                tx.after_commit(lambda key=key: self.end_tail(key, farewell(key)))
+            return keys is not None
+
+        return await self.transact(work)
 
     async def transact(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in the writer's thread, and return what it returned when it is durable and published.
@@ -217,3 +247,7 @@ class Database:
                 await self._writer.close()
             finally:
                 self._closed.set()
+
+
+def _touch(tx: Transaction) -> None:
+    tx.connection.execute("UPDATE meta SET value = value WHERE key = 'clean'")

@@ -155,8 +155,15 @@ def _last_ts(connection: sqlite3.Connection, *, recovered: bool) -> float:
     return int(clock) / _CLOCK
 
 
-def close_place(opened: Opened, last_ts: float) -> HermesError | None:
-    """Mark the file as closed, close it, and give the home free. Tells what failed; the home is free all the same."""
+def close_place(opened: Opened, last_ts: float, *, clean: bool = True) -> HermesError | None:
+    """Mark the file as closed, close it, and give the home free. Tells what failed; the home is free all the same.
+
+    A file that is not `clean` is left as it is, so that the next owner checks it.
+    """
+    if not clean:
+        opened.connection.close()
+        opened.lock.release()
+        return None
     failed: HermesError | None = None
     connection = opened.connection
     try:

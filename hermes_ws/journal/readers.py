@@ -11,7 +11,7 @@ from typing import TypeVar, final
 import trio
 
 from hermes_ws.contract.errors import StorageUnavailable
-from hermes_ws.journal.failures import is_storage, storage_error
+from hermes_ws.journal.failures import is_storage, os_error, storage_error
 from hermes_ws.journal.opening import connect
 from hermes_ws.scope.current import in_thread
 
@@ -34,6 +34,10 @@ class Readers:
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run `query` in one read transaction. Raises `StorageUnavailable`; cancelling waits for the query to end."""
+        return await self.use(lambda connection: _within(connection, query))
+
+    async def use(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `query` on a connection outside of any transaction of ours. Raises as `read` does."""
         if self._closed:
             raise StorageUnavailable(f"{self._database} is closed.", file=str(self._database))
         context = self._context.copy()
@@ -45,16 +49,13 @@ class Readers:
         except sqlite3.Error as error:
             raise storage_error(error, self._database) from error
         try:
-            connection.execute("BEGIN")
-            try:
-                return query(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            return query(connection)
         except sqlite3.Error as error:
             if is_storage(error):
                 raise storage_error(error, self._database) from error
             raise
+        except OSError as error:
+            raise os_error(error, self._database) from error
         finally:
             self._free.append(connection)
 
@@ -79,3 +80,12 @@ class Readers:
     def open(self) -> int:
         """Connections that are open and idle."""
         return len(self._free)
+
+
+def _within(connection: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return query(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -6,6 +6,7 @@ them the file is copied beside itself with SQLite's online backup. A file of a n
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -90,6 +91,23 @@ _VERSION_2: Final[Step] = (
         PRIMARY KEY (hash, thread)
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX blob_of_thread ON blob_use (thread)",
+    """CREATE TABLE lineage (
+        thread INTEGER PRIMARY KEY REFERENCES thread ON DELETE CASCADE, parent TEXT NOT NULL, depth INTEGER NOT NULL,
+        about TEXT NOT NULL, result TEXT, created_at REAL NOT NULL
+    ) STRICT""",
+    """CREATE TABLE summary (
+        thread INTEGER PRIMARY KEY REFERENCES thread ON DELETE CASCADE, before INTEGER NOT NULL, text TEXT NOT NULL
+    ) STRICT""",
+    """CREATE TABLE file_before (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,
+        execution_generation INTEGER NOT NULL, path TEXT NOT NULL, before TEXT, after TEXT NOT NULL,
+        made_at REAL NOT NULL
+    ) STRICT""",
+    "CREATE INDEX file_of_thread ON file_before (thread, id)",
+    """CREATE TABLE schedule (
+        schedule_id TEXT PRIMARY KEY, plan TEXT NOT NULL, state TEXT NOT NULL, last TEXT, created_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE accepted (digest TEXT PRIMARY KEY, accepted_at REAL NOT NULL) STRICT, WITHOUT ROWID",
     # What can be searched is the text of messages, which stays where it is: the index holds no copy of it.
     f"CREATE VIEW message_text AS SELECT id, {_TEXT.format('message')} AS text FROM message",
     """CREATE VIRTUAL TABLE message_search USING fts5(
@@ -105,7 +123,18 @@ _VERSION_2: Final[Step] = (
     f" WHERE {_TEXT.format('message')} <> ''",
 )
 
-STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2)
+_VERSION_3: Final[Step] = (
+    "ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
+    # The execution that an input is meant for and no other; null for one that runs in its turn.
+    "ALTER TABLE admission ADD COLUMN steers INTEGER",
+    # It outlives its session: the answer to a repeated deletion is here.
+    """CREATE TABLE receipt (
+        principal TEXT NOT NULL, request_id TEXT NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
+        created_at REAL NOT NULL, PRIMARY KEY (principal, request_id)
+    ) STRICT, WITHOUT ROWID""",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Step n leads from version n to n + 1. A step that was released is never changed."""
 
 
@@ -158,19 +187,37 @@ def _let_it_shrink(connection: sqlite3.Connection) -> None:
 def _copy(connection: sqlite3.Connection, database: Path, version: int) -> Path:
     """The whole database as it is now, durable, as `<name>.v<version>` beside it. The file itself is only read."""
     kept = database.with_name(f"{database.name}.v{version}")
+    _copy_over(connection, kept)
+    return kept
+
+
+def copy_to(connection: sqlite3.Connection, kept: Path) -> None:
+    """The whole database as it is now, durable, as a file that does not exist yet and that nobody else may read.
+
+    Raises FileExistsError, OSError and sqlite3 errors; then nothing is left behind.
+    """
+    if kept.exists():
+        raise FileExistsError(errno.EEXIST, "File exists", str(kept))
+    _copy_over(connection, kept)
+
+
+def _copy_over(connection: sqlite3.Connection, kept: Path) -> None:
     unfinished = kept.with_name(f"{kept.name}.part")
     unfinished.unlink(missing_ok=True)
-    # Made here, so that nobody else may read it. It is another file than the live database, which only SQLite opens.
+    # It is another file than the live database, which only SQLite opens.
     os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    target = sqlite3.connect(unfinished, isolation_level=None)
     try:
-        connection.backup(target)
-    finally:
-        target.close()
-    _sync(unfinished)
-    unfinished.replace(kept)
+        target = sqlite3.connect(unfinished, isolation_level=None)
+        try:
+            connection.backup(target)
+        finally:
+            target.close()
+        _sync(unfinished)
+        unfinished.replace(kept)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
     _sync(kept.parent)
-    return kept
 
 
 def _sync(path: Path) -> None:

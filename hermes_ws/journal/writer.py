@@ -84,6 +84,8 @@ class Writer:
         self._heads: dict[ThreadKey, Head] = {}
         self._last_ts = 0.0
         self._closing = False
+        self._damage: StorageUnavailable | None = None
+        """What was found wrong with the file itself. Nothing is written to it any more by this owner."""
         self._waiting: trio.lowlevel.Task | None = None
         self.groups = 0
         self.works = 0
@@ -129,10 +131,13 @@ class Writer:
             job = self._queue.get()
             if job is None or not self._commit(place, job):
                 break
-        self._tell(self._wake, outcome.capture(close_place, place, self._last_ts))
+        self._tell(self._wake, outcome.capture(close_place, place, self._last_ts, clean=self._damage is None))
 
     def _commit(self, place: Opened, first: Job) -> bool:
         """One group. False if there is no trio to tell any more."""
+        if self._damage is not None:
+            first.fail(self._reason(self._damage))
+            return self._tell(self._deliver, [first], self._damage)
         jobs: list[Job] = []
         self._last_ts = max(self._last_ts, self._clock())
         group = Group(place.connection, place.epoch, self._last_ts, self._heads)
@@ -150,6 +155,8 @@ class Writer:
         except BaseException as error:  # whatever it is, the tasks that wait must learn of it, and the thread goes on
             group.abandon()
             trouble = self._fail(jobs, error)
+        if trouble is not None and trouble.data.get("damaged"):
+            self._damage = trouble
         self.groups += 1
         self.works += len(jobs)
         return self._tell(self._deliver, jobs, trouble)
@@ -189,8 +196,8 @@ class Writer:
     def _reason(self, error: BaseException) -> Exception:
         if is_storage(error):
             return storage_error(error, self._place.database)
-        if isinstance(error, StaleEpoch):
-            return StaleEpoch(error.message, hint=error.hint, **error.data)
+        if isinstance(error, StaleEpoch | StorageUnavailable):
+            return type(error)(error.message, hint=error.hint, **error.data)
         wrapped = RuntimeError("the commit failed, and nothing of its works was stored")
         wrapped.__cause__ = error
         return wrapped
