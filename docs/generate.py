@@ -93,8 +93,9 @@ def _errors() -> Iterator[str]:
 def _close_codes() -> Iterator[str]:
     yield f"# Close codes\n\n{NOTE}\n"
     yield "4400 to 4499: reconnect and resume. 4500 to 4599: do not come back as you are.\n\n"
-    yield "Event streams and pipes have no close frame: the last thing on them is the event `closed`, or the notification "
-    yield "`$/closed`, with the same `{code, reason}`.\n\n| code | name | what the client does next | meaning |\n|---|---|---|---|\n"
+    yield "Event streams and pipes have no close frame: the last thing on them is the event `closed`, or the "
+    yield "notification `$/closed`, with the same `{code, reason}`.\n\n"
+    yield "| code | name | what the client does next | meaning |\n|---|---|---|---|\n"
     for each in CLOSE_CODES:
         yield f"| {each.code} | `{each.name}` | {_THEN[each.then]} | {each.doc} |\n"
 

@@ -142,10 +142,7 @@ export class Gateway {
     const snapshot = await this.call("thread.subscribe", params);
     const { session_id, thread_id, cursor } = snapshot;
     const start = params.after && snapshot.position === "ok" ? params.after : cursor;
-    const known = this.#followed.get(`${session_id} ${thread_id}`);
-    if (known === undefined || params.after === undefined) {
-      this.#followed.set(`${session_id} ${thread_id}`, { session_id, thread_id, cursor: start });
-    }
+    this.#followed.set(`${session_id} ${thread_id}`, { session_id, thread_id, cursor: start });
     return snapshot;
   }
 
