@@ -23,9 +23,18 @@ def public_view(config: ProfileConfig, key: str = "") -> JsonValue:
 
     References are not expanded. Raises NotFound for a key that does not exist.
     """
-    view: JsonValue = _masked(config)
+    parts = key.split(".") if key else []
+    section: BaseModel = config
     seen: list[str] = []
-    for part in key.split(".") if key else ():
+    # As far as sections go, only the one that is asked for is looked at: this is asked often.
+    while len(parts) > 1 and parts[0] in type(section).model_fields:
+        inner = cast("object", getattr(section, parts[0]))
+        if not isinstance(inner, BaseModel):
+            break
+        seen.append(parts.pop(0))
+        section = inner
+    view: JsonValue = _masked(section)
+    for part in parts:
         seen.append(part)
         if not isinstance(view, dict) or part not in view:
             known = list(view) if isinstance(view, dict) else []
