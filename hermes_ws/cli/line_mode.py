@@ -17,7 +17,7 @@ from hermes_ws.cli import exits
 from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
 from hermes_ws.cli.locating import Where
 from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line
-from hermes_ws.cli.question_text import Unanswerable, approval, clarification
+from hermes_ws.cli.question_text import ANSWERABLE, Unanswerable, approval, clarification
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.cli.typing_in import Lines
@@ -29,7 +29,7 @@ from hermes_ws.client.link import Link, linked
 from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
 from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams
 from hermes_ws.contract.methods.sessions import SESSION_INTERRUPT, InterruptParams
-from hermes_ws.contract.questions import QUESTIONS, OpenQuestion
+from hermes_ws.contract.questions import OpenQuestion
 
 PROMPT = "> "
 
@@ -52,7 +52,7 @@ class LineMode:
     async def run(self) -> int:
         """Converse until the person leaves, the lines end, or the server cannot be spoken with."""
         try:
-            async with linked(self._where.locate, Abilities("hermes-ws chat", tuple(QUESTIONS))) as link:
+            async with linked(self._where.locate, Abilities("hermes-ws chat", ANSWERABLE)) as link:
                 opened = await open_session(link, self._wanted, self._err.line)
                 self._greet(opened)
                 return await self._converse(link, opened)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from hermes_ws.cli import exits
 from hermes_ws.cli.locating import Where
 from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line
-from hermes_ws.cli.question_text import describe, opened_question
+from hermes_ws.cli.question_text import ANSWERABLE, describe, opened_question
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.cli.view import LOST, tool_line
@@ -27,7 +27,7 @@ from hermes_ws.client.link import Link, linked
 from hermes_ws.contract.events import Envelope, ExecutionFinished, ExecutionLost, MessageComplete, ToolStart
 from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
 from hermes_ws.contract.methods.threads import Snapshot
-from hermes_ws.contract.questions import QUESTIONS, OpenQuestion
+from hermes_ws.contract.questions import OpenQuestion
 
 AWAY_SECONDS = 120.0
 """How long a lost connection may stay lost: a server that restarts is back by then, and a script wants an end."""
@@ -54,7 +54,7 @@ class OneShot:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_keyboard, tasks.cancel_scope, name="keyboard")
             try:
-                abilities = Abilities("hermes-ws chat -q", tuple(QUESTIONS), live="none")
+                abilities = Abilities("hermes-ws chat -q", ANSWERABLE, live="none")
                 async with linked(self._where.locate, abilities) as link:
                     self._status = await self._converse(link, text)
             except ClientError as error:

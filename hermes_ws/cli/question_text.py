@@ -21,6 +21,9 @@ from hermes_ws.contract.questions import (
     OpenQuestion,
 )
 
+ANSWERABLE = ("approval", "clarify")
+"""The kinds of question that this view can show and take an answer to."""
+
 SEPARATOR = "|"
 """Stands between the answers to several questions that are asked together."""
 

@@ -82,12 +82,13 @@ class Event:
 @final
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One kind of question that the server asks a person through a client."""
+    """One kind of question that the server asks a person through a client. A `secret` answer is kept nowhere."""
 
     kind: str
     params: type[Result]
     result: type[Params]
     doc: str
+    secret: bool = False
 
 
 def method(
@@ -110,6 +111,6 @@ def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> 
     return Event(type, payload, live, doc)
 
 
-def question(kind: str, params: type[Result], result: type[Params], *, doc: str) -> Question:
+def question(kind: str, params: type[Result], result: type[Params], *, doc: str, secret: bool = False) -> Question:
     """Declare a kind of question."""
-    return Question(kind, params, result, doc)
+    return Question(kind, params, result, doc, secret)

@@ -15,16 +15,13 @@ from pydantic import JsonValue
 
 from hermes_ws.contract.content import Message
 from hermes_ws.contract.errors import SessionUnknown, ThreadUnknown
-from hermes_ws.contract.methods.threads import ActiveExecution, InProgress, PendingRow, Snapshot
+from hermes_ws.contract.methods.threads import PENDING_TEXT, ActiveExecution, InProgress, PendingRow, Snapshot
 from hermes_ws.contract.questions import OpenQuestion
 from hermes_ws.journal import admissions, events, messages, questions, sessions, threads
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.journal.threads import ThreadRecord
 from hermes_ws.wire.cursor import Cursor
-
-PENDING_TEXT = 2000
-"""Characters of a waiting input that a snapshot shows; the whole comes with its events."""
 
 
 @final
@@ -82,7 +79,8 @@ def take(
 ) -> DiskSnapshot:
     """The thread as it is now, for a client that stands at `after`. To be run by `Database.read`.
 
-    The recent messages are in it if asked for, or if nothing is said and the client is a fresh one. Raises
+    The questions are those of all threads of the session: a person is asked by whichever of them (case ASK-14). The
+    recent messages are in it if asked for, or if nothing is said and the client is a fresh one. Raises
     `SessionUnknown` and `ThreadUnknown`.
     """
     session = sessions.get(connection, key.session_id)
@@ -92,7 +90,7 @@ def take(
     if thread is None:
         raise ThreadUnknown(f"There is no thread {key.thread_id} in this session.")
     start = events.position(after, thread.generation, thread.head)
-    asked = questions.open_questions(connection, key)
+    asked = questions.open_questions(connection, session_id=key.session_id)
     found: list[Message] | None = None
     more = False
     if messages_too or (messages_too is None and after is None):
@@ -127,7 +125,7 @@ def _active(connection: sqlite3.Connection, thread: ThreadRecord, asked: list[Op
     if row is None:
         return None
     generation, admission_id, started_at = row
-    waits = any(each.execution_generation == generation for each in asked)
+    waits = any(each.thread_id == thread.key.thread_id and each.execution_generation == generation for each in asked)
     return ActiveExecution(
         execution_generation=generation,
         admission_id=admission_id,

@@ -13,8 +13,9 @@ from typing import final
 from pydantic import JsonValue
 
 from hermes_ws.contract.errors import HermesError, InvalidParams
+from hermes_ws.contract.methods.connection import ClientTool
 from hermes_ws.contract.methods.questions import AnswerParams
-from hermes_ws.contract.questions import OpenQuestion
+from hermes_ws.contract.questions import CLIENT_TOOL, OpenQuestion
 from hermes_ws.contract.registry import Right
 from hermes_ws.server.ports import Caller
 from hermes_ws.session.ports import Counted
@@ -35,6 +36,7 @@ class Audience:
         self._clock = clock
         self._connections: Connections = tuple
         self._asked: dict[str, set[str]] = {}
+        self._kinds: dict[str, str] = {}
 
     def follow(self, connections: Connections) -> None:
         """Where the connections are found; given once, when the server listens. Until then there is nobody to ask."""
@@ -58,9 +60,19 @@ class Audience:
                 capable += 1
         return Counted(with_right=with_right, capable=capable)
 
+    def client_tools(self, profile: str) -> tuple[ClientTool, ...]:
+        """The tools that connections offer which may answer for the profile; of two of one name, the earlier."""
+        tools: dict[str, ClientTool] = {}
+        for connection in self._connections():
+            if _may_answer(connection, profile):
+                for tool in connection.negotiated.client_tools:
+                    tools.setdefault(tool.name, tool)
+        return tuple(tools.values())
+
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         """Tell those who were asked that no answer is needed any more. Who has answered is not told."""
         asked = self._asked.pop(question_id, set[str]())
+        self._kinds.pop(question_id, None)
         for connection in self._connections():
             if connection.id in asked:
                 payload: dict[str, JsonValue] = {"id": question_id, "reason": reason}
@@ -78,6 +90,11 @@ class Audience:
         """Whether this connection was sent a question of this id that is not settled."""
         return isinstance(id, str) and connection.id in self._asked.get(id, ())
 
+    def declined(self, connection: Caller, id: str) -> None:
+        """This connection cannot show the kind after all, and is asked no question of it any more (case ASK-15)."""
+        self._asked[id].discard(connection.id)
+        connection.negotiated = connection.negotiated.without(self._kinds[id])
+
     async def answered(self, connection: Caller, id: str, result: JsonValue, settle: Settle) -> None:
         """An answer as a JSON-RPC response. One that does not count is told why in a notice, and may be given again."""
         asked = self._asked[id]
@@ -89,21 +106,29 @@ class Audience:
         except HermesError as problem:
             if id in self._asked:
                 self._asked[id].add(connection.id)
-            payload: dict[str, JsonValue] = {
-                "level": "error",
-                "type": problem.type,
-                "message": problem.message,
-                "hint": problem.hint,
-            }
-            envelope = {"type": "notice", "ts": self._clock(), "payload": payload}
-            connection.notify(event_frame(envelope))
+            self._tell(connection, "error", problem.type, problem.message, problem.hint)
+
+    def too_late(self, connection: Caller, id: str, outcome: str) -> None:
+        """Tell a connection that answered a question which had its outcome already."""
+        words = outcome.replace("_", " ")
+        self._tell(connection, "info", outcome, f"The answer to {id} came too late: it is {words}.", "")
+
+    def _tell(self, connection: Caller, level: str, type: str, message: str, hint: str) -> None:
+        payload: dict[str, JsonValue] = {"level": level, "type": type, "message": message, "hint": hint}
+        connection.notify(event_frame({"type": "notice", "ts": self._clock(), "payload": payload}))
 
     def _send(self, connection: Caller, question: OpenQuestion) -> bool:
-        if question.kind not in connection.negotiated.server_requests:
+        negotiated = connection.negotiated
+        if question.kind not in negotiated.server_requests:
+            return False
+        if question.kind == CLIENT_TOOL.kind and all(
+            each.name != question.params.get("tool") for each in negotiated.client_tools
+        ):
             return False
         asked = self._asked.setdefault(question.id, set())
         if connection.id not in asked:
             asked.add(connection.id)
+            self._kinds[question.id] = question.kind
             connection.notify(request_frame(question.id, question.kind, dict(question.params)))
         return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVarTuple, cast, final
 
@@ -31,7 +32,7 @@ from hermes_ws.contract.errors import (
     RequestCancelled,
     SessionUnknown,
 )
-from hermes_ws.contract.methods.questions import AnswerParams
+from hermes_ws.contract.methods.questions import AnswerParams, ById
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import read_params
@@ -135,8 +136,15 @@ class Dispatch:
 
     def answered(self, connection: Caller, response: Response) -> None:
         """An answer to a question, on the connection that was asked."""
-        if self._audience.awaits(connection, response.id) and response.error is None:
-            self._spawn(self._answer, connection, str(response.id), response.result)
+        if self._audience.awaits(connection, response.id):
+            if response.error is None:
+                self._spawn(self._alone, self._answer, connection, str(response.id), response.result)
+            elif _code(response.error) == MethodUnknown.code:
+                self._audience.declined(connection, str(response.id))
+                self._spawn(self._alone, self._reconsider, connection, str(response.id))
+            # Any other error leaves the question open: this client or another may answer it later.
+        elif isinstance(response.id, str) and Right.ANSWER in connection.principal.rights:
+            self._spawn(self._alone, self._tell_outcome, connection, response.id)
 
     def cancelled(self, connection: Caller, id: RequestId) -> None:
         """End a request that is under way. What it has committed stays committed."""
@@ -168,6 +176,15 @@ class Dispatch:
     def _spawn(self, function: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
         assert self._nursery is not None, "connections are accepted after the dispatch runs"
         self._nursery.start_soon(function, *args)
+
+    async def _alone(self, function: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
+        """Run what answers no request. What goes wrong with it is its own affair, and never the server's."""
+        try:
+            await function(*args)
+        except HermesError as error:
+            self._log.warning("left undone", type=error.type)
+        except Exception as bug:
+            self._log.incident(secrets.token_hex(6), bug)
 
     async def _run(
         self, desk: Desk, connection: Caller, handler: Handler, params: Params, id: RequestId, entry: Entry
@@ -207,7 +224,7 @@ class Dispatch:
 
     async def _handle(self, connection: Caller, handler: Handler, params: Params, after: list[Step]) -> object:
         scope = handler.method.scope
-        attachment = Attached(connection, lambda: self._spawn(self._show_questions, connection))
+        attachment = Attached(connection, lambda: self._spawn(self._alone, self._show_questions, connection))
         base = (attachment, connection.principal, after.append)
         if scope is Scope.CONNECTION:
             return await handler.run(ConnectionCall(*base), params)
@@ -243,6 +260,19 @@ class Dispatch:
 
         await self._audience.answered(connection, id, result, settle)
 
+    async def _reconsider(self, connection: Caller, id: str) -> None:
+        with suppress(HermesError):
+            runtime = await self._runtime(connection, ById(id=id))
+            await runtime.sessions.questions.reconsider(id)
+
+    async def _tell_outcome(self, connection: Caller, id: str) -> None:
+        """An answer that is too late is told what the outcome was, if it may be known here."""
+        with suppress(HermesError):
+            runtime = await self._runtime(connection, ById(id=id))
+            told = await runtime.sessions.questions.outcome(id)
+            if told is not None:
+                self._audience.too_late(connection, id, told.outcome)
+
     # --- which profile -----------------------------------------------------------------------------------------------
 
     async def _runtime(self, connection: Caller, params: Params) -> ProfileRuntime:
@@ -267,10 +297,22 @@ class Dispatch:
         return await self._host.open(await self._named(connection, named or connection.profile))
 
     async def _named(self, connection: Caller, text: str | None) -> ProfileName:
-        name = self._host.launch if text is None else await self._host.named(text)
+        try:
+            name = self._host.launch if text is None else await self._host.named(text)
+        except ProfileUnknown:
+            raise _no_profile(text) from None
         if not connection.may_address(name.text):
-            raise ProfileUnknown(f"There is no profile {text}.")
+            raise _no_profile(text or name.text)
         return name
+
+
+def _no_profile(text: str | None) -> ProfileUnknown:
+    """The same words for a profile that does not exist and for one that may not be seen."""
+    return ProfileUnknown(f"There is no profile {text}.")
+
+
+def _code(error: JsonValue) -> JsonValue:
+    return error.get("code") if isinstance(error, dict) else None
 
 
 def _authorise(connection: Caller, method: AnyMethod) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVarTuple, final
 import trio
 from pydantic import JsonValue
 
+from hermes_ws.contract.methods.connection import ClientTool
 from hermes_ws.contract.questions import OpenQuestion
 from hermes_ws.journal.database import Database
 from hermes_ws.scope.profile_scope import ProfileScope
@@ -33,6 +34,10 @@ class Audience(Protocol):
 
     def ask(self, question: OpenQuestion, profile: str) -> Counted:
         """Send a question to every connection that may answer for the profile and declared the kind."""
+        ...
+
+    def client_tools(self, profile: str) -> tuple[ClientTool, ...]:
+        """The tools that clients of the profile offer now, each name once; a call is a question to it."""
         ...
 
     def settled(self, question_id: str, reason: str, profile: str) -> None:

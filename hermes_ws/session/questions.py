@@ -20,9 +20,10 @@ from pydantic import JsonValue
 
 from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.contract.errors import HermesError, InvalidParams, NotFound, StaleGeneration
-from hermes_ws.contract.methods.questions import Answered, AnswerParams
+from hermes_ws.contract.methods.questions import Answered, AnswerParams, Operation
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import (
+    CONNECTION,
     QUESTIONS,
     ApprovalParams,
     ApprovalResult,
@@ -187,11 +188,11 @@ class Questions:
             raise NoAnswerer(question.kind)
         return waiter.result
 
-    async def answer(self, params: AnswerParams) -> Answered:
+    async def answer(self, params: AnswerParams, kind: Question | None = None) -> Answered:
         """Settle the question with this answer, or tell what had settled it.
 
         Raises `NotFound`, `StaleGeneration` when the answer is meant for another execution, and `InvalidParams` for an
-        answer that does not fit, after which the question is open as before.
+        answer that does not fit or for a question that is not of `kind`, after which it is open as before.
         """
         record = await self._journal.read(lambda connection: rows.get(connection, params.id))
         if record is None:
@@ -201,6 +202,8 @@ class Questions:
                 f"Question {params.id} was asked by execution {record.execution_generation}.",
                 active=record.execution_generation,
             )
+        if kind is not None and record.kind != kind.kind:
+            raise InvalidParams(f"{params.id} is a question of kind {record.kind}, not {kind.kind}.", path="id")
         if record.state != "open":
             return _told(record.state, record.result)
         result = validated(record.kind, record.params, params.result)
@@ -214,10 +217,9 @@ class Questions:
     ) -> tuple[rows.QuestionRecord, bool]:
         state = TRANSITIONS[State.OPEN, happened]
         word = _WORDS[state]
-        stored = None if result is None else cast("dict[str, JsonValue]", result.model_dump(mode="json"))
 
         def work(tx: Transaction) -> tuple[rows.QuestionRecord, bool]:
-            record, first = rows.settle(tx, question_id, word, stored)
+            record, first = rows.settle(tx, question_id, word, _kept(tx, question_id, result))
             if first:
                 tx.after_commit(lambda: self._ended(question_id, state, happened, result))
             return record, first
@@ -229,6 +231,36 @@ class Questions:
         if waiter is not None:
             waiter.end(happened, result)
         self._audience.settled(question_id, REASONS[state], self._profile)
+
+    async def reconsider(self, question_id: str) -> None:
+        """Somebody who was asked cannot show the kind: end the question if that was the last who could."""
+        record = await self._journal.read(lambda connection: rows.get(connection, question_id))
+        if record is None or record.state != "open":
+            return
+        counted = self._audience.ask(record.open_question(), self._profile)
+        if counted.with_right and not counted.capable:
+            await self._settle(question_id, Happened.NOBODY_CAN)
+
+    async def operation(self, op_id: str) -> Operation:
+        """How a connection stands that was asked for. Raises `NotFound`, also for a question of another kind."""
+        record = await self._journal.read(lambda connection: rows.get(connection, op_id))
+        if record is None or record.kind != CONNECTION.kind:
+            raise NotFound(f"There is no question {op_id}.")
+        settled = record.state != "open"
+        return Operation(
+            op_id=op_id,
+            seq=1 + settled,
+            settled=settled,
+            state=record.state,
+            targets=cast("list[dict[str, JsonValue]]", record.params["targets"]),
+            deadline_at=record.deadline,
+            settled_at=record.settled_at,
+        )
+
+    async def outcome(self, question_id: str) -> Answered | None:
+        """What settled a question; None while nothing has, or for one that there is not."""
+        record = await self._journal.read(lambda connection: rows.get(connection, question_id))
+        return None if record is None or record.state == "open" else _told(record.state, record.result)
 
     async def _withdraw(self, question_id: str) -> None:
         """End a question whose asker is going away. What fails here is settled by the next owner of the home."""
@@ -273,6 +305,16 @@ def _answers_fit(asked: ClarifyParams, result: ClarifyResult) -> None:
             raise InvalidParams(f"There is no question {qid}; there are {', '.join(items)}.", path=path)
         if isinstance(answer, list) and not items[qid].multi_select:
             raise InvalidParams(f"Question {qid} takes one answer.", path=path)
+
+
+def _kept(tx: Transaction, question_id: str, result: Params | None) -> dict[str, JsonValue] | None:
+    """What of an answer is stored and told to everybody: nothing where the kind is declared secret."""
+    if result is None:
+        return None
+    record = rows.get(tx.connection, question_id)
+    if record is None or QUESTIONS[record.kind].secret:
+        return None
+    return cast("dict[str, JsonValue]", result.model_dump(mode="json"))
 
 
 def _told(state: QuestionState, result: dict[str, JsonValue] | None) -> Answered:

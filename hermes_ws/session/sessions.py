@@ -15,6 +15,7 @@ from hermes_ws.contract.errors import Draining, SessionUnknown
 from hermes_ws.contract.methods.questions import Answered, AnswerParams
 from hermes_ws.contract.methods.sessions import Created, CreateParams, ListParams, SessionList, SessionRow
 from hermes_ws.contract.questions import OpenQuestion
+from hermes_ws.contract.registry import Question
 from hermes_ws.journal import admissions
 from hermes_ws.journal import questions as question_rows
 from hermes_ws.journal import sessions as rows
@@ -182,7 +183,9 @@ class Sessions:
         """A page of sessions, the one that was used last first."""
         profile = self._runtime.scope.profile.text
         found, following = await self._runtime.journal.read(
-            lambda connection: rows.page(connection, params.limit, params.before, params.query, params.state)
+            lambda connection: rows.page(
+                connection, params.limit, params.before, params.query, params.state, archived=params.archived
+            )
         )
         return SessionList(
             sessions=[
@@ -198,6 +201,8 @@ class Sessions:
                     updated_at=line.record.updated_at,
                     revision=line.record.revision,
                     preview=line.preview,
+                    pinned=bool(line.record.pinned),
+                    archived=line.record.archived,
                 )
                 for line in found
             ],
@@ -206,9 +211,14 @@ class Sessions:
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
-    async def answer(self, params: AnswerParams, principal: str) -> Answered:
+    async def answer(self, params: AnswerParams, principal: str, *, kind: Question | None = None) -> Answered:
         """Settle a question of this profile; the first valid answer counts, once. See `Questions.answer`."""
-        return await self._questions.answer(params)
+        return await self._questions.answer(params, kind)
+
+    @property
+    def questions(self) -> Questions:
+        """The questions of this profile."""
+        return self._questions
 
     async def open_questions(self) -> tuple[OpenQuestion, ...]:
         """All questions of this profile that wait for an answer, for a client that has just come."""

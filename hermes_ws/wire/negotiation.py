@@ -6,14 +6,14 @@ Absent means no: until a client has spoken it receives events and may call metho
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import ProtocolUnsupported
 from hermes_ws.contract.events import EVENTS, Protocol
-from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult, LiveLevel
-from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult, ClientTool, LiveLevel
+from hermes_ws.contract.questions import CLIENT_TOOL, QUESTIONS
 
 
 @final
@@ -28,12 +28,18 @@ class Negotiated:
     live: LiveLevel
     batch: bool
     opt_out: frozenset[str]
+    client_tools: tuple[ClientTool, ...] = ()
+
+    def without(self, kind: str) -> Negotiated:
+        """The same without a kind of question, for a client that turned out not to know it."""
+        return replace(self, server_requests=self.server_requests - {kind})
 
     def answer(self) -> CapabilitiesResult:
         """What the client is told."""
         return CapabilitiesResult(
             protocol=Protocol(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR),
             server_requests=sorted(self.server_requests),
+            client_tools=[each.name for each in self.client_tools],
             live=self.live,
             batch=self.batch,
             opt_out=sorted(self.opt_out),
@@ -65,6 +71,8 @@ def negotiate(
         wanted = wanted.intersection(params.server_requests)
     elif not params.server_requests:
         wanted = frozenset[str]()
+    # A call of a client's tool is a question: whoever takes no such question has no tools.
+    tools = {each.name: each for each in params.client_tools} if CLIENT_TOOL.kind in wanted else {}
     return Negotiated(
         spoken=True,
         client=params.client.name,
@@ -73,4 +81,5 @@ def negotiate(
         live=params.live,
         batch=params.batch,
         opt_out=frozenset(types).intersection(params.opt_out),
+        client_tools=tuple(tools.values()),
     )

@@ -12,6 +12,7 @@ from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.errors import InvalidParams, UnknownParameter
 from hermes_ws.contract.methods.connection import CapabilitiesParams
 from hermes_ws.contract.methods.prompts import SubmitParams
+from hermes_ws.contract.methods.questions import ConnectionRespondParams
 from hermes_ws.contract.methods.sessions import CreateParams, ListParams, ResumeParams
 from hermes_ws.contract.methods.threads import SubscribeParams
 from hermes_ws.contract.model import Params
@@ -27,9 +28,14 @@ def refusal(shape: type[Params], sent: dict[str, Any]) -> InvalidParams:
 
 
 def test_an_unknown_key_is_named_with_its_path() -> None:
-    error = refusal(CapabilitiesParams, HELLO | {"client": {"name": "t", "colour": "red"}})
+    error = refusal(ConnectionRespondParams, {"op_id": "srq-a-1", "result": {"targets": {}, "colour": "red"}})
     assert isinstance(error, UnknownParameter)
-    assert error.data["path"] == "client.colour"
+    assert error.data["path"] == "result.colour"
+
+
+def test_what_a_newer_client_says_about_itself_is_passed_over() -> None:
+    newer = HELLO | {"client": {"name": "t", "colour": "red"}, "telepathy": {"range": 3}}
+    assert read_params(CapabilitiesParams, newer) == read_params(CapabilitiesParams, HELLO)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any, Self, final
 
 import trio
 
+from hermes_ws.contract.methods.connection import ClientTool
 from hermes_ws.contract.methods.prompts import Admitted, SubmitParams
 from hermes_ws.contract.methods.sessions import CreateParams
 from hermes_ws.contract.questions import OpenQuestion
@@ -42,6 +43,7 @@ class People:
     def __init__(self) -> None:
         self.counted = Counted(with_right=1, capable=1)
         self.asked: list[OpenQuestion] = []
+        self.tools: tuple[ClientTool, ...] = ()
         self.told: list[tuple[str, str, str]] = []
         self._news = trio.Event()
 
@@ -50,6 +52,9 @@ class People:
         self._news.set()
         self._news = trio.Event()
         return self.counted
+
+    def client_tools(self, profile: str) -> tuple[ClientTool, ...]:
+        return self.tools
 
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         self.told.append((question_id, reason, profile))
