@@ -5,12 +5,14 @@ The rooms above implement these; the twins in the tests do too. Nothing here kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, final
 
-from hermes_ws.contract.content import Block, Role, ToolCallBlock, ToolResultBlock, Usage
+from pydantic import JsonValue
+
+from hermes_ws.contract.content import Block, Message, Role, ToolCallBlock, ToolResultBlock, Usage
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.registry import Question
 
@@ -20,12 +22,16 @@ Level = Literal["info", "warning", "error"]
 @final
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool gave: `output` as the model reads it. `truncated` when something was left out of it."""
+    """What a tool gave: `output` as the model reads it. `truncated` when something was left out of it.
+
+    `whole` is all of it, redacted, with the colours of a terminal, where `output` is less; it is kept as a blob.
+    """
 
     output: str
     is_error: bool = False
     truncated: bool = False
     duration_ms: int = 0
+    whole: str | None = None
 
 
 @final
@@ -64,6 +70,56 @@ class Written:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class ListedEntry:
+    """A file or directory, by its path below what was listed. `size` counts bytes."""
+
+    name: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The entries below a directory; `more` when there were more than was asked for."""
+
+    entries: Sequence[ListedEntry]
+    more: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FoundLine:
+    """A line in which something was found, redacted. Lines are counted from 1."""
+
+    name: str
+    line: int
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FoundLines:
+    """What a search found; `more` when there was more than was asked for."""
+
+    matches: Sequence[FoundLine]
+    more: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Background:
+    """A command that goes on in the background. `running` is false once it has ended, in one way or another."""
+
+    process_id: str
+    command: str
+    running: bool
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+@final
 class NoAnswerer(Exception):
     """Nobody who is connected can answer this kind of question. It was neither answered nor refused."""
 
@@ -98,7 +154,19 @@ class Narrator(Protocol):
         """Store one message of role `tool` with the results of a whole batch, in the order of its calls."""
         ...
 
-    async def usage(self, usage: Usage) -> None: ...
+    async def usage(self, usage: Usage, *, context_tokens: int = 0, context_limit: int = 0) -> None:
+        """What one step consumed, and how full the model's context is by now; 0 is not known."""
+        ...
+
+    async def compaction_start(self, reason: str) -> None:
+        """The older messages are about to be summarised."""
+        ...
+
+    async def compaction_complete(
+        self, summary: str, first_kept: str, *, covered: int, tokens_before: int, tokens_after: int
+    ) -> None:
+        """A summary stands for the messages before `first_kept` from now on, also after a restart."""
+        ...
 
     async def notice(self, level: Level, type: str, message: str, hint: str = "") -> None: ...
 
@@ -126,6 +194,98 @@ class Hands(Protocol):
         """Replace a file, or make it and its parents. Raises PermissionDenied."""
         ...
 
+    async def list_files(
+        self, path: Path, *, depth: int, limit: int, hidden: bool = False, pattern: str | None = None
+    ) -> Listing:
+        """The entries below a directory, sorted, at most `limit`; `pattern` is a shell's, over names or paths.
+
+        Raises NotFound, PermissionDenied.
+        """
+        ...
+
+    async def search_files(
+        self,
+        path: Path,
+        expression: str,
+        *,
+        literal: bool = False,
+        ignore_case: bool = False,
+        pattern: str | None = None,
+        limit: int = 200,
+    ) -> FoundLines:
+        """The lines of a file, or of the files below a directory, in which an expression is found.
+
+        Raises NotFound, PermissionDenied, InvalidParams for an expression that is none.
+        """
+        ...
+
+    async def start(self, command: str, *, cwd: Path | None) -> Background:
+        """Start a command line that goes on in the background, until it ends, is ended, or its session is.
+
+        Raises what `run` does, and LimitReached.
+        """
+        ...
+
+    def processes(self) -> Sequence[Background]:
+        """The background processes of this session, oldest first; those that ended are kept for a while."""
+        ...
+
+    async def process_output(self, process_id: str, *, limit: int) -> str:
+        """The last `limit` characters that it wrote, redacted. Raises NotFound."""
+        ...
+
+    async def process_write(self, process_id: str, text: str) -> None:
+        """Write to its input. Raises NotFound when there is none of that id, or it has ended."""
+        ...
+
+    async def process_kill(self, process_id: str) -> Background:
+        """End it and everything that it started, and wait for that. Raises NotFound."""
+        ...
+
+    async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
+        """Start a program that goes on, with pipes to it; whoever opens it ends it. `env` is added to what children get.
+
+        For programs that the profile's settings name, not for what a model wants. Raises what `run` does.
+        """
+        ...
+
+
+class Pipe(Protocol):
+    """A program that goes on, with pipes to it. Nothing is redacted: this is for protocols, not for people."""
+
+    async def receive(self) -> bytes:
+        """The next piece of its output; nothing when it has ended and all of it was read."""
+        ...
+
+    async def receive_problems(self) -> bytes:
+        """The next piece of its standard error; nothing at the end."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Write to its input. Raises NotFound when it has ended."""
+        ...
+
+    async def close_input(self) -> None:
+        """Let its input come to an end."""
+        ...
+
+    async def aclose(self) -> None:
+        """End it and everything that it started, whatever happens to the caller."""
+        ...
+
+
+class Steering(Protocol):
+    """What the user says while the turn runs."""
+
+    async def take(self) -> Sequence[Message]:
+        """What was said since the last step: messages of the user, committed, to be put at the end of the history."""
+        ...
+
+    async def finish(self) -> Sequence[Message]:
+        """To be called when the turn would end: what was said until now, as `take`. With nothing to take, whoever
+        speaks from here on is told that it was too late."""
+        ...
+
 
 class Asker(Protocol):
     """Who can ask a person."""
@@ -135,6 +295,56 @@ class Asker(Protocol):
 
         Raises NoAnswerer at once when nobody can answer this kind, QuestionExpired when the deadline passes.
         """
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something that a subagent is to do. `agent` is a definition's name; None is the session's own."""
+
+    goal: str
+    context: str = ""
+    agent: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Delegated:
+    """What became of a task: `completed`, `failed` or `interrupted`, and the last words of the subagent."""
+
+    subagent_id: str
+    status: str
+    result: str
+
+
+class Delegates(Protocol):
+    """Who starts subagents."""
+
+    async def delegate(self, call_id: str, tasks: Sequence[Task]) -> Sequence[Delegated]:
+        """Start a subagent for each task and wait until all have ended.
+
+        Cancelling ends them, and what came of them until then is still returned, once. Raises LimitReached when one
+        more would be too deep or too many, NotFound for an unknown agent; then none was started.
+        """
+        ...
+
+
+class Memory(Protocol):
+    """The two files that outlive sessions."""
+
+    async def change(
+        self, which: Literal["memory", "user"], action: Literal["add", "replace", "remove"], text: str, old: str
+    ) -> str:
+        """Change one entry; the file's new content. Raises InvalidParams, NotFound, LimitReached."""
+        ...
+
+
+class Hooks(Protocol):
+    """Commands of the profile that are run around what a turn does."""
+
+    async def before_tool(self, name: str, arguments: Mapping[str, JsonValue]) -> str | None:
+        """Run those before a call; why it must not be made, or None."""
         ...
 
 
