@@ -47,8 +47,22 @@ Examples:
     type=click.Choice(["json"]),
     help="Print one line that says where it listens, once it does.",
 )
+@click.option(
+    "--idle-exit",
+    metavar="SECONDS",
+    type=click.FloatRange(1),
+    help="End after so long without a connection and without work.",
+)
+@click.option("--parent-pid", metavar="PID", type=click.IntRange(1), help="End when this process ends.")
 def serve(
-    profiles_root: Path | None, profile: str | None, host: str, port: int, socket: Path | None, announce: str | None
+    profiles_root: Path | None,
+    profile: str | None,
+    host: str,
+    port: int,
+    socket: Path | None,
+    announce: str | None,
+    idle_exit: float | None,
+    parent_pid: int | None,
 ) -> None:
     """Serve profile homes until told to stop (SIGTERM, Ctrl-C)."""
     from hermes_ws.server.serve import ServeOptions, main
@@ -60,5 +74,7 @@ def serve(
         port=port,
         socket=socket,
         announce=announce is not None,
+        idle_exit=idle_exit,
+        parent_pid=parent_pid,
     )
     sys.exit(main(options))

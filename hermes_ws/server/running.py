@@ -34,6 +34,7 @@ from hermes_ws.scope.identity import ProfileName
 from hermes_ws.server import sockets, stdio
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
+from hermes_ws.server.ending import Ending
 from hermes_ws.server.entry import Entry, host_names, is_loopback
 from hermes_ws.server.lateness import Lateness
 from hermes_ws.server.limits import Limits
@@ -118,6 +119,7 @@ async def _listen(
     nursery: trio.Nursery,
 ) -> None:
     config = host.launch_config
+    ending = Ending(config.server.drain_s)
     await host.open(host.launch)
     dispatch = Dispatch(
         host,
@@ -160,43 +162,46 @@ async def _listen(
     await nursery.start(listener.run, (tcp, unix))
     _announce(options, host, home, facts, tcp.port, path)
     log.info("serving", host=options.host, port=tcp.port, instance=facts.instance_id, pid=facts.pid)
-    try:
-        await _until_told(told, host, log)
-        await _end(host, listener, config.server.drain_s, told, log)
-    finally:
-        with guard.permit(home):
-            sockets.remove_unix(path)
 
-
-async def _until_told(told: AsyncIterator[int], host: Host, log: ProcessLog) -> None:
-    async for number in told:
-        if number != signal.SIGHUP:
-            return
+    async def reload() -> None:
         for runtime in host.open_runtimes():
             try:
                 await runtime.reload()
             except HermesError as error:
                 log.warning("reload refused", type=error.type)
 
+    def needed() -> bool:
+        return bool(listener.connections) or any(runtime.in_use for runtime in host.open_runtimes())
 
-async def _end(host: Host, listener: Listener, deadline_s: float, told: AsyncIterator[int], log: ProcessLog) -> None:
-    """Let nobody in, give what runs its time, commit, and say goodbye. A second signal leaves no more time."""
-    log.info("draining", deadline_s=deadline_s, connections=len(listener.connections))
+    nursery.start_soon(ending.hear, told, reload)
+    if options.idle_exit is not None:
+        nursery.start_soon(ending.when_idle, needed, options.idle_exit)
+    if options.parent_pid is not None:
+        nursery.start_soon(ending.with_parent, options.parent_pid)
+    try:
+        await ending.asked()
+        await _end(host, listener, ending, log)
+    finally:
+        with guard.permit(home):
+            sockets.remove_unix(path)
+
+
+async def _end(host: Host, listener: Listener, ending: Ending, log: ProcessLog) -> None:
+    """Let nobody in, give what runs its time, commit, and say goodbye."""
+    log.info("draining", reason=ending.reason, deadline_s=ending.deadline_s, connections=len(listener.connections))
     listener.stop_accepting()
-    notice = DrainingNotice(deadline=time.time() + deadline_s).model_dump()
+    notice = DrainingNotice(deadline=time.time() + ending.deadline_s).model_dump()
     frame = event_frame({"type": "gateway.draining", "ts": time.time(), "payload": notice})
     for connection in listener.connections:
         connection.notify(frame)
     async with trio.open_nursery() as nursery:
 
         async def hurry() -> None:
-            async for number in told:
-                if number != signal.SIGHUP:
-                    await host.drain(0)
-                    return
+            await ending.hurried()
+            await host.drain(0)
 
         nursery.start_soon(hurry)
-        await host.drain(deadline_s)
+        await host.drain(ending.deadline_s)
         nursery.cancel_scope.cancel()
     await listener.say_goodbye(GOING_AWAY, "the server is shutting down", GOODBYE)
     log.info("ended")

@@ -34,6 +34,8 @@ class ServeOptions:
     port: int = 8787
     socket: Path | None = None
     announce: bool = False
+    idle_exit: float | None = None
+    parent_pid: int | None = None
     standalone: bool = False
 
 
