@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextvars
 import copy
-from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final, final
 
 import trio
@@ -19,18 +21,22 @@ from hermes_ws.contract.errors import (
     Draining,
     LimitReached,
     ProfileUnknown,
-    ProfileUnusable,
     WardenFailed,
 )
 from hermes_ws.contract.methods.profiles import ProfileRow
-from hermes_ws.hosting.runtime import ProfileRuntime, State, Surroundings
+from hermes_ws.hosting.credentials import Credentials
+from hermes_ws.hosting.identities import QUESTION, Identities, origin_of
+from hermes_ws.hosting.profile_life import ProfileLife
+from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.hosting.runtime_life import State, Statistics, Surroundings
 from hermes_ws.hosting.server_store import ServerStore
+from hermes_ws.hosting.wakes import Wakes
 from hermes_ws.scope import guard
 from hermes_ws.scope.config import ProfileConfig, load_config
 from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
-from hermes_ws.scope.identity import Identity, ProfileName, read_identity
+from hermes_ws.scope.identity import Identity, ProfileName
 from hermes_ws.session.ports import Audience
 from hermes_ws.warden.grants import Confinement, Grants
 from hermes_ws.warden.hands import Warden
@@ -45,10 +51,19 @@ THREADS = 2
 LOOKS_PER_IDLE = 4
 """How often profiles are looked at within their idle time: one closes at most a quarter late."""
 
-QUESTION: Final = "srq"
-"""What the id of a question begins with, before the origin of its home."""
-
 _UP: Final = frozenset({State.OPENING, State.OPEN})
+
+__all__ = ("QUESTION", "Host", "HostStatistics")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HostStatistics:
+    """What a host holds now. `next_timer` is in seconds since 1970."""
+
+    open: Mapping[str, Statistics]
+    guard_tripped: int
+    next_timer: float | None
 
 
 @final
@@ -63,8 +78,10 @@ class Host:
         instance_id: str,
         audience: Audience,
         subreaper: Subreaper | None = None,
+        tripped: Callable[[], int] = lambda: 0,
     ) -> None:
         self.launch: Final = root.launch
+        self.root: Final = root
         self.draining = False
         self._root = root
         self._subreaper = subreaper
@@ -72,11 +89,13 @@ class Host:
             root=root,
             instance_id=instance_id,
             base_environment=start.base,
+            parameters=start.parameters,
             launch_secrets=start.launch_secrets,
             audience=audience,
             subreaper=subreaper,
             probe=self._probe,
             admit=self._admit,
+            wake=self._wake,
         )
         self._store = ServerStore(root.find(root.launch))
         self._runtimes: dict[ProfileName, ProfileRuntime] = {}
@@ -87,8 +106,15 @@ class Host:
         self._probing = trio.Lock()
         self._making_room = trio.Lock()
         self._confinement: Confinement | None = None
-        self._scanned: tuple[ProfileName, ...] | None = None
-        self._identities: Mapping[ProfileName, Identity] = MappingProxyType({})
+        self._identities = Identities(root, self._limiter)
+        self._wakes = Wakes(self._store, self._open_due)
+        self._changing: dict[ProfileName, trio.Event] = {}
+        self._tripped = tripped
+        self._followers: tuple[Callable[[str, bool], None], ...] = ()
+        self.credentials: Final = Credentials(self._store, time.time)
+        """Who may come in besides whoever started the server."""
+        self.life: Final = ProfileLife(self, self._store, self._limiter)
+        """Making, renaming and deleting profiles."""
 
     @property
     def launch_config(self) -> ProfileConfig:
@@ -107,9 +133,13 @@ class Host:
         self._config = await in_thread(self._limiter, self._load_launch_config)
         await self._store.open()
         try:
+            await self.credentials.load()
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 self._start_soon("idle profiles", self._close_idle)
+                self._start_soon("timers of closed profiles", self._wakes.run)
+                self._start_soon("expired tokens", self.credentials.run)
+                self._start_soon("leftovers", self.life.clear_leftovers)
                 self._start_soon("probe", self._probe)
                 task_status.started()
                 await trio.sleep_forever()
@@ -144,9 +174,13 @@ class Host:
         """
         own = self._root.resolve(name)
         while True:
+            changing = self._changing.get(own)
+            if changing is not None:
+                await changing.wait()
+                continue
             runtime = self._runtimes.get(own)
             if runtime is not None and runtime.state is State.OPEN:
-                runtime.touch()
+                runtime.asked = trio.current_time()
                 return runtime
             if self.draining:
                 raise Draining("The server is shutting down and opens no profile.")
@@ -178,24 +212,35 @@ class Host:
             own = self._root.resolve(ProfileName.parse(text))
             self._root.find(own)
         except ProfileUnknown:
-            for name, identity in (await self._all_identities()).items():
-                if identity.id == text:
-                    return name
-            raise
+            with_id = await self._identities.with_id(text)
+            if with_id is None:
+                raise
+            return with_id
         return own
 
     async def owner_of(self, id: str) -> ProfileName | None:
         """The profile that a session id (`<origin>-…`) or a question id (`srq-<origin>-…`) belongs to; None when it is
         no profile's. Opens nothing.
         """
-        origin, _, rest = id.partition("-")
-        if origin == QUESTION:
-            origin = rest.partition("-")[0]
+        origin = origin_of(id)
         for runtime in self.open_runtimes():
             if runtime.scope.identity.origin == origin:
                 return runtime.name
-        identities = await self._all_identities()
-        return next((name for name, each in identities.items() if each.origin == origin), None)
+        return await self._identities.with_origin(origin)
+
+    async def names_of(self, ids: frozenset[str]) -> frozenset[str]:
+        """The names that the profiles with these ids have now; one that is gone has none."""
+        return frozenset(name.text for name, each in (await self._identities.all()).items() if each.id in ids)
+
+    def follow(self, tell: Callable[[str, bool], None]) -> None:
+        """Have `tell` called with the name of a profile that came, changed or (then with true) is gone."""
+        self._followers = (*self._followers, tell)
+
+    def changed(self, name: ProfileName, *, gone: bool) -> None:
+        """Tell those who want to know that a profile came, changed or is gone."""
+        self._identities.forget()
+        for tell in self._followers:
+            tell(name.text, gone)
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -224,6 +269,14 @@ class Host:
         """Those that are open now."""
         return tuple(runtime for runtime in self._runtimes.values() if runtime.state is State.OPEN)
 
+    def statistics(self) -> HostStatistics:
+        """Counts of what is open, profile by profile, and how often the guard has tripped: never, without bugs."""
+        return HostStatistics(
+            open={runtime.name.text: runtime.statistics() for runtime in self.open_runtimes()},
+            guard_tripped=self._tripped(),
+            next_timer=self._wakes.next,
+        )
+
     # --- opening and closing -----------------------------------------------------------------------------------------
 
     async def _begin(self, name: ProfileName) -> ProfileRuntime:
@@ -237,6 +290,27 @@ class Host:
             runtime = self._runtimes[name] = ProfileRuntime(name, home, self._around)
             self._start_soon(f"profile {name}", runtime.run)
             return runtime
+
+    @asynccontextmanager
+    async def closed(self, name: ProfileName, wait_s: float) -> AsyncGenerator[None]:
+        """A profile, closed for the length of a block. What runs in it gets `wait_s` seconds and is then interrupted;
+        whoever asks for the profile meanwhile waits. Afterwards it opens at the next use, if it is still there.
+        """
+        own = self._root.resolve(name)
+        while (before := self._changing.get(own)) is not None:
+            await before.wait()
+        changed = self._changing[own] = trio.Event()
+        try:
+            runtime = self._runtimes.get(own)
+            if runtime is not None:
+                await runtime.settled.wait()
+                await runtime.finish(wait_s)
+                self._runtimes.pop(own, None)
+            yield
+        finally:
+            del self._changing[own]
+            self._identities.forget()
+            changed.set()
 
     async def _make_room(self) -> None:
         most = self.launch_config.profiles.max_open
@@ -253,7 +327,7 @@ class Host:
                 )
             if idle:
                 oldest = min(idle, key=lambda runtime: runtime.touched)
-                in_hand = oldest.touched + IN_HAND_S - trio.current_time()
+                in_hand = oldest.asked + IN_HAND_S - trio.current_time()
                 if in_hand > 0:
                     await trio.sleep(in_hand)
                     continue
@@ -282,33 +356,19 @@ class Host:
             raise Draining("The server does not run.")
         self._context.copy().run(lambda: nursery.start_soon(fn, name=name))
 
-    # --- identities --------------------------------------------------------------------------------------------------
+    # --- within ------------------------------------------------------------------------------------------------------
 
     async def _admit(self, name: ProfileName, home: ProfileHome, identity: Identity) -> None:
         await self._store.claim(name, home, identity)
-        # A home gets its identity when it is opened first, which the list of homes does not show.
-        self._identities = MappingProxyType({**self._identities, name: identity})
+        self._identities.learn(name, identity)
 
-    async def _all_identities(self) -> Mapping[ProfileName, Identity]:
-        """The identities of all homes, read again when the list of homes changed."""
-        names = self._root.names()
-        if names != self._scanned:
-            self._identities = await in_thread(self._limiter, self._read_identities, names)
-            self._scanned = names
-        return self._identities
+    async def _wake(self, name: ProfileName, origin: str, due: float | None) -> None:
+        await self._wakes.set(origin, due)
 
-    def _read_identities(self, names: tuple[ProfileName, ...]) -> Mapping[ProfileName, Identity]:
-        found: dict[ProfileName, Identity] = {}
-        for name in names:
-            try:
-                home = self._root.find(name)
-                with guard.permit(home):
-                    identity = read_identity(home)
-            except (ProfileUnknown, ProfileUnusable, OSError):
-                continue  # What cannot be read now is reported when the profile itself is asked for.
-            if identity is not None:
-                found[name] = identity
-        return MappingProxyType(found)
+    async def _open_due(self, origin: str) -> None:
+        name = await self._identities.with_origin(origin)
+        if name is not None:
+            await self.open(name)
 
     def _load_launch_config(self) -> ProfileConfig:
         home = self._root.find(self._root.launch)

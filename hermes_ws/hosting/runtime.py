@@ -10,30 +10,34 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import logging
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, TypeVar, TypeVarTuple, final
 
 import trio
 
 from hermes_ws.contract.errors import Draining, HermesError, ProfileUnusable
+from hermes_ws.hosting import secret_sources
 from hermes_ws.hosting.profile_log import ProfileLog
+from hermes_ws.hosting.reaper import Reaper
+from hermes_ws.hosting.runtime_life import TRANSITIONS, Happened, State, Statistics, Surroundings, prepare
+from hermes_ws.hosting.secret_sources import CREDENTIALS_PARAMETER, Surrounds
+from hermes_ws.hosting.timers import Timers
 from hermes_ws.hosting.wardens import Wardens
-from hermes_ws.journal import admissions
+from hermes_ws.journal import recovery
 from hermes_ws.journal.database import Database
-from hermes_ws.scope import guard
 from hermes_ws.scope.current import Bound, bind_into, in_thread
-from hermes_ws.scope.home import HomesRoot, ProfileHome
-from hermes_ws.scope.identity import Identity, ProfileName
+from hermes_ws.scope.home import ProfileHome
+from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, load_scope
-from hermes_ws.session.ports import Audience, Granted
+from hermes_ws.session.ports import Granted
 from hermes_ws.session.sessions import Sessions
 from hermes_ws.warden.grants import Confinement
-from hermes_ws.warden.subreaper import Subreaper
+from hermes_ws.warden.hands import Warden
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -41,73 +45,8 @@ Ts = TypeVarTuple("Ts")
 THREADS = 4
 """Threads that one profile may occupy at once: a slow disk under one home leaves threads for the others."""
 
-SWEEP_S = 15.0
-"""Seconds between two looks for sessions without use: a fraction of any sensible `sessions.idle_s`."""
-
 FINISH_WITHIN_S = 10.0
 """Seconds for interrupted executions to end: a command has 6 of them, and the commits take milliseconds."""
-
-
-class State(Enum):
-    """Where a runtime stands."""
-
-    OPENING = "opening"
-    OPEN = "open"
-    CLOSING = "closing"
-    CLOSED = "closed"
-    FAILED = "failed"
-
-
-class Happened(Enum):
-    """What moves it on."""
-
-    OPENED = "the home is ours and everything is loaded"
-    FAILED = "the home cannot be opened as it is, or a task of ours failed"
-    CLOSE_ASKED = "it is idle, the server shuts down, or the profile goes away"
-    ENDED = "nothing of it lives any more"
-
-
-TRANSITIONS: Mapping[tuple[State, Happened], State] = MappingProxyType(
-    {
-        (State.OPENING, Happened.OPENED): State.OPEN,
-        (State.OPENING, Happened.FAILED): State.FAILED,
-        (State.OPENING, Happened.CLOSE_ASKED): State.CLOSING,
-        (State.OPEN, Happened.CLOSE_ASKED): State.CLOSING,
-        (State.OPEN, Happened.FAILED): State.FAILED,
-        (State.OPEN, Happened.ENDED): State.CLOSED,
-        (State.CLOSING, Happened.FAILED): State.FAILED,
-        (State.CLOSING, Happened.ENDED): State.CLOSED,
-    }
-)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all runtimes of one server share."""
-
-    root: HomesRoot
-    instance_id: str
-    base_environment: Mapping[str, str]
-    launch_secrets: Mapping[str, str]
-    audience: Audience
-    subreaper: Subreaper | None
-    probe: Callable[[], Awaitable[Confinement]]
-    """What the kernel confines, tried once for the server."""
-    admit: Callable[[ProfileName, ProfileHome, Identity], Awaitable[None]]
-    """Refuse a home whose identity belongs to another one. Raises `ProfileUnusable`."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What a runtime holds now."""
-
-    state: str
-    sessions_open: int
-    running: int
-    wardens: int
-    tasks: int
 
 
 @final
@@ -128,6 +67,7 @@ class ProfileRuntime:
         self.ended: Final = trio.Event()
         """Set when nothing of it lives any more."""
         self.touched = trio.current_time()
+        self.asked = self.touched
         self._around = around
         self._close_asked = trio.Event()
         self._reloading = trio.Lock()
@@ -140,6 +80,9 @@ class ProfileRuntime:
         self._log: ProfileLog | None = None
         self._wardens: Wardens | None = None
         self._confinement: Confinement | None = None
+        self._timers: Timers | None = None
+        self._reaper: Reaper | None = None
+        self._failed_sources: tuple[str, ...] = ()
 
     # --- what it holds -----------------------------------------------------------------------------------------------
 
@@ -164,6 +107,16 @@ class ProfileRuntime:
         return _open(self._log)
 
     @property
+    def timers(self) -> Timers:
+        """What is to happen later, also after a restart."""
+        return _open(self._timers)
+
+    @property
+    def reaper(self) -> Reaper:
+        """What ends by itself."""
+        return _open(self._reaper)
+
+    @property
     def confinement(self) -> Confinement:
         """What confines the profile's children: as its last warden reported, or as the server's probe found."""
         return _open(self._wardens).confinement or _open(self._confinement)
@@ -172,7 +125,9 @@ class ProfileRuntime:
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the profile's files without keeping it from work. Names no values."""
         scope = self.scope
-        return tuple(f".env, line {problem.line}: {problem.text}" for problem in scope.problems)
+        lines = [f".env, line {problem.line}: {problem.text}" for problem in scope.problems]
+        off = [f"config.yaml: {key} is off, because the home was imported; confirm it first" for key in scope.off]
+        return (*lines, *self._failed_sources, *off)
 
     @property
     def in_use(self) -> bool:
@@ -190,8 +145,8 @@ class ProfileRuntime:
         return self._sessions.running if self._sessions is not None else 0
 
     def touch(self) -> None:
-        """Somebody works with it: it is not idle from now on for `profiles.idle_s`."""
-        self.touched = trio.current_time()
+        """Somebody works with it: it is not idle from now on for `profiles.idle_s`. Looking at it is not work."""
+        self.touched = self.asked = trio.current_time()
 
     def homes(self) -> tuple[Path, ...]:
         """What no working directory may contain or lie in."""
@@ -205,6 +160,8 @@ class ProfileRuntime:
             running=self.running,
             wardens=self._wardens.count if self._wardens is not None else 0,
             tasks=len(self._nursery.child_tasks) if self._nursery is not None else 0,
+            threads=self.limiter.borrowed_tokens,
+            timers=self._timers.waiting if self._timers is not None else 0,
         )
 
     # --- tasks and scope ---------------------------------------------------------------------------------------------
@@ -220,14 +177,29 @@ class ProfileRuntime:
         # A plain start_soon would copy the caller's context, and bind the task to whatever the caller acts for.
         self._context.copy().run(lambda: _open(self._nursery).start_soon(fn, *args, name=label))
 
+    def after(self, delay_s: float, fn: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: str) -> trio.CancelScope:
+        """Do something in `delay_s` seconds, as a task of the profile: bound to it, and gone with it (case CTX-08).
+
+        Cancelling the scope that is returned takes it back. What must survive a restart is a `timers` matter.
+        """
+        scope = trio.CancelScope()
+
+        async def later() -> None:
+            with scope:
+                await trio.sleep(delay_s)
+                await fn(*args)
+
+        self.start_soon(later, name=name)
+        return scope
+
     async def fresh_scope(self) -> ProfileScope:
-        """The scope, loaded again when config.yaml or .env changed.
+        """The scope, loaded again when config.yaml or .env changed, or a secret source has failed.
 
         Raises `ProfileUnusable` when they are unusable now: nothing goes on with settings that are no longer there.
         """
         async with self._reloading:
             state = await in_thread(self.limiter, fingerprint, self.home)
-            if state != self._loaded_from:
+            if state != self._loaded_from or self._failed_sources:
                 await self._load(state)
             return self.scope
 
@@ -249,6 +221,23 @@ class ProfileRuntime:
             self._become(Happened.CLOSE_ASKED)
         self.draining = True
         self._close_asked.set()
+
+    async def finish(self, wait_s: float) -> None:
+        """Take nothing new, give what runs `wait_s` seconds, then close, and return when nothing of it lives.
+
+        Cancelled while it waits, it goes on as if nothing had been asked.
+        """
+        if self.state is State.OPEN:
+            self.draining = True
+            try:
+                with trio.move_on_after(wait_s):
+                    await self.sessions.wait_until_idle()
+            except trio.Cancelled:
+                self.draining = False
+                raise
+        with trio.CancelScope(shield=True):
+            self.close()
+            await self.ended.wait()
 
     async def run(self) -> None:
         """Open, live until `close` or until cancelled, and end. Raises nothing of its own: a failure is in `failure`,
@@ -282,7 +271,8 @@ class ProfileRuntime:
                     self._become(Happened.OPENED)
                 if self.state is State.OPEN:
                     self.start_soon(self.log.run, name="log")
-                    self.start_soon(self._sweep, name="sweep")
+                    self.start_soon(self.reaper.run, name="reaper")
+                    self.start_soon(self.timers.run, name="timers")
                     await self.sessions.begin()
                 self.settled.set()
                 await self._close_asked.wait()
@@ -292,9 +282,10 @@ class ProfileRuntime:
             self._nursery = None
 
     async def _open_home(self) -> None:
-        await in_thread(self.limiter, self._prepare)
+        await in_thread(self.limiter, prepare, self.name, self.home)
         await self._load(await in_thread(self.limiter, fingerprint, self.home))
         scope = self.scope
+        self._log = ProfileLog(self.home.logs / "profile.log", scope.secrets.redact, self.limiter)
         await self._around.admit(self.name, self.home, scope.identity)
         self._confinement = await self._around.probe()
         self._journal = await Database.open(
@@ -306,25 +297,20 @@ class ProfileRuntime:
             durability=scope.config.durability,
             context=self._context.copy(),
         )
-        self._log = ProfileLog(self.home.logs / "profile.log", scope.secrets.redact, self.limiter)
         self._wardens = Wardens(lambda fn, name: self.start_soon(fn, name=name), self._around.subreaper)
-        lost = await self._journal.transact(admissions.lose_started)
-        for record in lost:
-            self._log.write("warning", "execution.lost", session_id=record.session_id, admission_id=record.admission_id)
+        self._timers = Timers(
+            self._journal,
+            lambda fn, name: self.start_soon(fn, name=name),
+            lambda due: self._around.wake(self.name, scope.identity.origin, due),
+        )
+        self._reaper = Reaper(self._log)
+        self._reaper.add("home", self._see_home)
+        self._reaper.add("sessions", self._forget_sessions)
+        resume = scope.config.agent.after_crash == "resume"
+        for lost in await self._journal.transact(lambda tx: recovery.recover(tx, resume=resume)):
+            told = {"session_id": lost.admission.session_id, "admission_id": lost.admission.admission_id}
+            self._log.write("warning", "execution.lost", resumes=lost.resumes, **told)
         self._sessions = Sessions(self)
-
-    def _prepare(self) -> None:
-        with guard.permit(self.home):
-            try:
-                self.home.prepare()
-            except FileNotFoundError:
-                raise ProfileUnusable(f"The home of profile {self.name} is gone.", profile=self.name.text) from None
-            except OSError as error:
-                raise ProfileUnusable(
-                    f"The home of profile {self.name} cannot be written: {error.strerror}.",
-                    hint="Check who owns the directory and whether its disk is full or read-only.",
-                    profile=self.name.text,
-                ) from None
 
     async def _load(self, state: tuple[FileState, FileState]) -> None:
         loaded = 1 if self._scope is None else self._scope.loaded + 1
@@ -333,16 +319,38 @@ class ProfileRuntime:
             self.limiter,
             lambda: load_scope(self.name, self.home, launch_secrets=launch_secrets, loaded=loaded, homes=self.homes()),
         )
+        scope = await self._gather(scope)
         context = contextvars.Context()
         bind_into(context, Bound(scope, None, None, None))
         self._scope, self._context, self._loaded_from = scope, context, state
         if self._log is not None:
             self._log.redact_with(scope.secrets.redact)
 
-    async def _sweep(self) -> None:
-        while True:
-            await trio.sleep(SWEEP_S)
-            self.sessions.forget_idle(self.scope.config.sessions.idle_s)
+    async def _gather(self, scope: ProfileScope) -> ProfileScope:
+        """The scope with what its secret sources give now."""
+        self._failed_sources = ()
+        if not scope.config.secrets.sources:
+            return scope
+        credentials = self._around.parameters.get(CREDENTIALS_PARAMETER)
+        around = Surrounds(
+            base_environment=self.base_environment,
+            credentials=None if credentials is None else Path(credentials),
+            launch=self.name == self._around.root.launch,
+            limiter=self.limiter,
+            start=lambda grants: Warden.start(grants, subreaper=self._around.subreaper),
+        )
+        gathered = await secret_sources.gather(scope, around)
+        self._failed_sources = gathered.failed
+        return scope.with_sources(gathered.values)
+
+    async def _see_home(self) -> None:
+        """A home that was taken away under us is given up, and nothing of it is made again."""
+        if not await in_thread(self.limiter, self.home.path.is_dir):
+            self.log.write("error", "home.gone")
+            self.close()
+
+    async def _forget_sessions(self) -> None:
+        self.sessions.forget_idle(self.scope.config.sessions.idle_s)
 
     async def _finish_work(self) -> None:
         """Interrupt what runs, and give it the time to end its commands and to commit how far it came."""
@@ -370,8 +378,13 @@ class ProfileRuntime:
             await done.wait()
 
     def _report(self, error: Exception) -> None:
+        """Leave word in the profile's log; of an unforeseen failure also in the process's, where nothing is redacted,
+        without its message."""
         if self._log is not None:
             self._log.write("error", "runtime.failed", stack="".join(traceback.format_exception(error)))
+        if not isinstance(error, HermesError):
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("profile %s failed: %s\n%s", self.name, type(error).__name__, frames)
 
     def _fail(self, error: HermesError) -> None:
         self.failure = error

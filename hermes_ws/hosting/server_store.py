@@ -1,4 +1,4 @@
-"""What belongs to no home: `server.db` in the launch home, for now the directory of origins.
+"""What belongs to no home: `server.db` in the launch home, with the directory of origins and the tokens.
 
 An origin is the beginning of every session id of a home. Two homes with one origin are one home and its copy by hand;
 whichever was seen first keeps it, and the other is refused until it gets an identity of its own.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Final, TypeVar, final
+from typing import Final, TypeVar, cast, final
 
+import orjson
 import trio
 
 from hermes_ws.contract.errors import ProfileUnusable, StorageUnavailable
+from hermes_ws.hosting import tokens
+from hermes_ws.hosting.tokens import Token
 from hermes_ws.scope import guard
 from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.home import ProfileHome
@@ -28,6 +31,9 @@ CREATE TABLE IF NOT EXISTS origin (
     origin TEXT PRIMARY KEY, profile_id TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL
 ) STRICT, WITHOUT ROWID
 """
+
+WAKES: Final = "CREATE TABLE IF NOT EXISTS wake (origin TEXT PRIMARY KEY, due REAL NOT NULL) STRICT, WITHOUT ROWID"
+"""When a closed profile is to be opened next."""
 
 
 @final
@@ -54,6 +60,39 @@ class ServerStore:
         """
         await in_thread(self._limiter, self._claim, name, home, identity)
 
+    async def forget(self, origin: str) -> None:
+        """A home is gone for good: take out what was entered under its origin."""
+        for table in ("origin", "wake"):
+            await in_thread(self._limiter, self._execute, f"DELETE FROM {table} WHERE origin = ?", origin)
+
+    async def origins(self) -> list[tuple[str, str]]:
+        """The origins that are taken, each with the name of its profile."""
+        rows = await in_thread(self._limiter, self._execute, "SELECT origin, name FROM origin")
+        return [(str(origin), str(name)) for origin, name in rows]
+
+    async def wake(self, origin: str, due: float | None) -> None:
+        """Remember when a profile is to be opened for what is due in it; None for not at all."""
+        await in_thread(self._limiter, self._execute, "DELETE FROM wake WHERE origin = ?", origin)
+        if due is not None:
+            await in_thread(self._limiter, self._execute, "INSERT INTO wake VALUES (?, ?)", origin, due)
+
+    async def wakes(self) -> list[tuple[str, float]]:
+        """The origins of all profiles that are to be opened, and when."""
+        rows = await in_thread(self._limiter, self._execute, "SELECT origin, due FROM wake")
+        return [(str(origin), float(cast("float", due))) for origin, due in rows]
+
+    async def add_token(self, token: Token) -> None:
+        """Keep a token."""
+        await in_thread(self._limiter, self._execute, tokens.INSERT, *tokens.values(token))
+
+    async def remove_tokens(self, ids: frozenset[str]) -> None:
+        """Keep these no longer."""
+        await in_thread(self._limiter, self._execute, tokens.DELETE, orjson.dumps(sorted(ids)).decode())
+
+    async def tokens(self) -> list[Token]:
+        """All that are kept."""
+        return [tokens.token(row) for row in await in_thread(self._limiter, self._execute, tokens.SELECT)]
+
     # --- in the thread -----------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
@@ -66,6 +105,8 @@ class ServerStore:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(SCHEMA)
+                connection.execute(WAKES)
+                connection.execute(tokens.TABLE)
             except (sqlite3.Error, OSError) as error:
                 raise _unavailable(path, error) from error
         self._connection = connection
@@ -95,7 +136,7 @@ class ServerStore:
             str(home.path),
         )
 
-    def _execute(self, statement: str, *values: str) -> list[tuple[object, ...]]:
+    def _execute(self, statement: str, *values: tokens.Value) -> list[tuple[object, ...]]:
         path = self._home.state / "server.db"
         if self._connection is None:
             raise StorageUnavailable("The server's own store is closed.", file=str(path))

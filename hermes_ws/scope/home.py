@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from hermes_ws.contract.errors import ProfileUnknown, ProfileUnusable
+from hermes_ws.contract.errors import InvalidParams, ProfileUnknown, ProfileUnusable
 from hermes_ws.scope.identity import LAUNCH_ALIAS, ROOT_ALIAS, ProfileName
 
 HOMES = "profiles"
@@ -38,6 +38,11 @@ class ProfileHome:
     @property
     def identity(self) -> Path:
         return self.path / "profile.json"
+
+    @property
+    def imported(self) -> Path:
+        """Stands here while what the home would start by itself waits to be confirmed."""
+        return self.path / "imported.json"
 
     @property
     def soul(self) -> Path:
@@ -212,6 +217,12 @@ class HomesRoot:
         if below[0] != HOMES:
             return root
         return f"{root}{os.sep}{HOMES}{os.sep}{below[1]}" if len(below) > 1 else None
+
+    def place(self, name: ProfileName) -> Path:
+        """Where a profile of this name lies or would lie. Raises InvalidParams for names with a meaning."""
+        if name.text in (LAUNCH_ALIAS, ROOT_ALIAS):
+            raise InvalidParams(f"No profile can be called {name.text!r}: the name has a meaning.", path="name")
+        return self._place(name)
 
     def _place(self, own: ProfileName) -> Path:
         """Where a profile with this own name would lie."""

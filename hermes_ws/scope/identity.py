@@ -11,7 +11,7 @@ import secrets
 import string
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, final
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -95,6 +95,13 @@ def read_identity(home: ProfileHome) -> Identity | None:
             hint="Restore the file from a backup; a new identity would orphan the sessions of this home.",
             file=str(home.identity),
         ) from None
+
+
+def rename_identity(home: ProfileHome, identity: Identity, name: ProfileName) -> Identity:
+    """Enter an identity in a home under another name, durably."""
+    renamed = replace(identity, name=name.text)
+    write_private(home.identity, _IDENTITY.dump_json(renamed, indent=2) + b"\n")
+    return renamed
 
 
 def mint_identity(home: ProfileHome, name: ProfileName) -> Identity:

@@ -26,7 +26,7 @@ class Secrets:
     that was written into config.yaml, by the name that is shown instead.
     """
 
-    __slots__ = ("_patterns", "_values")
+    __slots__ = ("_hidden", "_patterns", "_plain", "_values")
 
     def __init__(
         self,
@@ -36,7 +36,13 @@ class Secrets:
         hidden: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._values: Mapping[str, str] = MappingProxyType(dict(values))
+        self._plain = plain
+        self._hidden = hidden
         self._patterns = Patterns.of({**hidden, **values}, plain=plain)
+
+    def filled_in(self, values: Mapping[str, str]) -> Secrets:
+        """These secrets, and of `values` those that are not among them."""
+        return Secrets({**values, **self._values}, plain=self._plain, hidden=self._hidden)
 
     def names(self) -> frozenset[str]:
         """What there is, without what it is."""

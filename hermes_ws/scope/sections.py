@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
@@ -35,6 +35,16 @@ class FallbackConfig(Section):
 
 
 @final
+class PriceConfig(Section):
+    """US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+    cached: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
+    """Of input that the provider had in its cache; absent means as other input."""
+
+
+@final
 class ModelConfig(Section):
     provider: Name = "loopback"
     """The provider that answers: `loopback` needs no key and no network; others are described under `providers`."""
@@ -47,6 +57,10 @@ class ModelConfig(Section):
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
     max_tokens: Count | None = None
     """Tokens that one answer may have."""
+    context_tokens: Annotated[int, Field(ge=256, le=100_000_000)] = 128_000
+    """Tokens that the model reads at once; what compaction and the context meter go by."""
+    price: PriceConfig | None = None
+    """What the model costs; absent means that the cost of a step is not known."""
     connect_s: Seconds = 10
     """Until a connection to the provider stands."""
     first_piece_s: Seconds = 120
@@ -68,14 +82,82 @@ class ProviderConfig(Section):
 
 
 @final
+class SubagentsConfig(Section):
+    depth: Annotated[int, Field(ge=0, le=8)] = 2
+    """How deep subagents may start further ones; 0 means that there are none."""
+    at_once: Annotated[int, Field(ge=1, le=64)] = 4
+    """Subagents of one session that may run at the same time."""
+
+
+@final
+class CompactionConfig(Section):
+    automatic: bool = True
+    """Whether a summary takes the place of the older messages when the model's context is nearly full."""
+    at: Annotated[float, Field(gt=0.1, le=1, allow_inf_nan=False)] = 0.8
+    """The share of the context after which that is done."""
+    keep: Annotated[int, Field(ge=1, le=1000)] = 6
+    """Messages that stay verbatim, counted from the end; the rest is summarised."""
+    fork: Literal["disabled", "soft", "hard"] = "disabled"
+    """What a fork that says nothing about it does with the history that it takes over."""
+
+
+@final
+class HookConfig(Section):
+    command: Annotated[str, Field(min_length=1, max_length=16_384)]
+    """A command line, run in the session's directory and confined like any other."""
+    deadline_s: Seconds = 30
+
+
+@final
+class HooksConfig(Section):
+    session_start: tuple[HookConfig, ...] = ()
+    """Run before the first input of a session."""
+    turn_end: tuple[HookConfig, ...] = ()
+    """Run when an execution has ended."""
+    tool_before: tuple[HookConfig, ...] = ()
+    """Run before each tool call; one that fails keeps the call from being made."""
+    session_end: tuple[HookConfig, ...] = ()
+    """Run when a session is closed, put away for idleness, or the server drains."""
+
+    def __bool__(self) -> bool:
+        """Whether there is any hook at all."""
+        return any((self.session_start, self.turn_end, self.tool_before, self.session_end))
+
+
+@final
+class QuickCommandConfig(Section):
+    type: Literal["exec", "alias", "prompt"]
+    command: Annotated[str, Field(min_length=1, max_length=16_384)] | None = None
+    """What `exec` runs, in the warden."""
+    target: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """The command that an `alias` stands for, with its slash."""
+    prompt: Annotated[str, Field(min_length=1, max_length=100_000)] | None = None
+    """What a `prompt` says; {args} stands for what follows the command."""
+    description: Annotated[str, Field(max_length=500)] = ""
+
+    @model_validator(mode="after")
+    def _has_what_it_does(self) -> QuickCommandConfig:
+        wanted = {"exec": self.command, "alias": self.target, "prompt": self.prompt}[self.type]
+        if wanted is None:
+            raise ValueError(f"a quick command of type {self.type} lacks what it does")
+        return self
+
+
+@final
 class AgentConfig(Section):
     default: Name | None = None
     """The definition under agents/ that a session begins with; absent means the built-in one."""
     max_turns: Annotated[int, Field(ge=1, le=10_000)] = 40
     """Steps after which the person is asked whether to go on."""
+    after_crash: Literal["resume", "unknown"] = "resume"
+    """What becomes of an execution that a crash of the server ended: `resume` goes on, once, where no tool call was
+    under way; `unknown` always waits for a person."""
     run_budget_seconds: Seconds | None = None
     """Ends an execution that takes longer."""
-    toolsets: tuple[Name, ...] = ("terminal", "files", "ask")
+    subagents: SubagentsConfig = SubagentsConfig()
+    titles: bool = True
+    """Whether a session without a title gets one from its first input."""
+    toolsets: tuple[Name, ...] = ("terminal", "files", "ask", "plan", "memory", "delegate", "skills")
     """The toolsets of an agent that does not name its own."""
 
 
@@ -179,6 +261,29 @@ class WardenConfig(Section):
 
 
 @final
+class SourceConfig(Section):
+    kind: Literal["command", "credentials"]
+    """`command` prints NAME=value lines; `credentials` are what systemd handed to the server: files called
+    `<profile>.NAME`, for the launch profile also `NAME`."""
+    command: tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...] = ()
+    """The program and its arguments, run in the profile's confined child."""
+    env: tuple[Variable, ...] = ()
+    """The names of secrets in .env that the command finds in its environment."""
+    deadline_s: Seconds = 20
+    """Until the command is ended."""
+
+    @model_validator(mode="after")
+    def _commands_are_whole(self) -> SourceConfig:
+        if (self.kind == "command") != bool(self.command):
+            raise ValueError("`command` is what a source of kind command runs, and no other")
+        if any("${" in word for word in self.command):
+            raise ValueError("arguments can be read by other processes; name the secret in `env` instead")
+        return self
+
+
+@final
 class SecretsConfig(Section):
     plain: tuple[Variable, ...] = ()
     """Names in .env that are no secrets and stay readable in what is stored and shown."""
+    sources: tuple[SourceConfig, ...] = ()
+    """Where further secrets come from; they fill in what .env does not define. One that fails is tried again."""

@@ -1,0 +1,177 @@
+"""A profile as one file: written from a home, and read into a new one.
+
+It is a compressed tar with a manifest first, sealed under a passphrase where one is given; secrets do not leave
+without. What comes in is somebody else's: names outside of a home's own places, links and devices that lead elsewhere,
+and more than a home may hold are refused, and nothing of it is then left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, cast, final
+
+import orjson
+
+from hermes_ws.contract.errors import InvalidParams, NotFound
+from hermes_ws.hosting.profile_copy import PLACES, Copied, Part
+from hermes_ws.hosting.sealed import MAGIC, Opener, Sealer
+from hermes_ws.scope.home import ProfileHome
+from hermes_ws.scope.identity import Identity
+
+MANIFEST: Final = "manifest.json"
+MANIFEST_BYTES: Final = 65_536
+"""A manifest takes some hundred bytes."""
+
+FORMAT: Final = 1
+
+DATABASE: Final = "state/sessions.db"
+
+_HEAD: Final = 32
+"""Bytes that tell what kind of file it is."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an archive says of itself."""
+
+    profile: str
+    id: str
+    origin: str
+    user: str
+    parts: tuple[Part, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An archive that was written."""
+
+    path: Path
+    size: int
+    sha256: str
+    files: int
+    skipped: tuple[str, ...]
+
+
+def write(
+    staged: ProfileHome,
+    identity: Identity,
+    user: str,
+    parts: Sequence[Part],
+    goal: Path,
+    passphrase: str | None,
+    skipped: Sequence[str] = (),
+) -> Written:
+    """Write a home that was copied beside for it into one file, 0600, durably. Raises OSError, `LimitReached`."""
+    copied = Copied()
+    fd = os.open(goal, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(fd, "w+b") as file:
+        out: BinaryIO = cast("BinaryIO", Sealer(file, passphrase)) if passphrase is not None else file
+        with tarfile.open(fileobj=out, mode="w|gz", format=tarfile.PAX_FORMAT) as tar:
+            manifest = orjson.dumps(
+                {
+                    "format": FORMAT,
+                    "profile": identity.name,
+                    "id": identity.id,
+                    "origin": identity.origin,
+                    "user": user,
+                    "parts": list(parts),
+                }
+            )
+            head = tarfile.TarInfo(MANIFEST)
+            head.size, head.mode, head.mtime = len(manifest), 0o600, int(time.time())
+            tar.addfile(head, io.BytesIO(manifest))
+            for place in (*(PLACES[part] for part in parts), *([DATABASE] if "sessions" in parts else ())):
+                if (staged.path / place).exists():
+                    tar.add(staged.path / place, place, filter=lambda each: _anonymous(each, copied))
+        if out is not file:
+            out.close()
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+        return Written(goal, goal.stat().st_size, digest, copied.files, tuple(skipped))
+
+
+def _anonymous(member: tarfile.TarInfo, copied: Copied) -> tarfile.TarInfo:
+    copied.count(member.size)
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def read(path: Path, target: ProfileHome, passphrase: str | None, *, secrets: bool) -> Manifest:
+    """Unpack an archive into an empty home. Raises `InvalidParams` for what is no archive or goes beyond a home,
+    `NotFound`, `LimitReached`. The caller removes the home when this raises.
+    """
+    try:
+        file = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}.", file=str(path)) from None
+    with file:
+        sealed = file.read(len(MAGIC)) == MAGIC
+        if sealed and passphrase is None:
+            raise InvalidParams("The archive is sealed; its passphrase is needed.", path="passphrase")
+        if not sealed:
+            file.seek(0)
+        stream: BinaryIO = (
+            cast("BinaryIO", io.BufferedReader(Opener(file, passphrase))) if sealed and passphrase else file
+        )
+        try:
+            with tarfile.open(fileobj=stream, mode="r|gz") as tar:
+                return _unpack(tar, target, secrets=secrets)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise InvalidParams(f"{path} is no archive of a profile: {error}.", path="path") from error
+
+
+def _unpack(tar: tarfile.TarFile, target: ProfileHome, *, secrets: bool) -> Manifest:
+    copied = Copied()
+    manifest: Manifest | None = None
+    allowed = (*PLACES.values(), DATABASE)
+    for member in tar:
+        copied.count(member.size)
+        if manifest is None:
+            manifest = _manifest(tar, member)
+            continue
+        name = os.path.normpath(member.name)
+        if not any(name == place or name.startswith(place + os.sep) for place in allowed):
+            raise InvalidParams(f"{member.name!r} has no place in a profile.", path="path")
+        if not (member.isreg() or member.isdir() or member.issym()):
+            raise InvalidParams(f"{member.name!r} is neither a file, a directory nor a link.", path="path")
+        if name == PLACES["secrets"] and not secrets:
+            continue
+        (target.path / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tar.extract(member, target.path, filter="data")
+    if manifest is None:
+        raise InvalidParams("The archive is empty.", path="path")
+    if target.env.is_symlink() or target.config.is_symlink():
+        raise InvalidParams("The settings of an archive are links.", path="path")
+    if target.env.exists():
+        target.env.chmod(0o600)
+    return manifest
+
+
+def _manifest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Manifest:
+    content = tar.extractfile(member) if member.name == MANIFEST and member.size <= MANIFEST_BYTES else None
+    try:
+        said = cast("dict[str, object]", orjson.loads(content.read() if content is not None else b"{}"))
+        if said["format"] != FORMAT:
+            raise InvalidParams("The archive was written by a newer hermes-ws.", path="path")
+        parts = frozenset(map(str, cast("list[object]", said["parts"])))
+        return Manifest(
+            profile=str(said["profile"]),
+            id=str(said["id"]),
+            origin=str(said["origin"]),
+            user=str(said["user"]),
+            parts=tuple(part for part in PLACES if part in parts),
+        )
+    except (ValueError, KeyError, TypeError):
+        raise InvalidParams("The archive does not begin with the manifest of a profile.", path="path") from None

@@ -1,0 +1,225 @@
+"""Copying the parts of a home, file by file and row by row.
+
+Links are kept only where they stay within the part that is copied: what a link reaches outside of it is not the
+profile's (case PLIFE-08). What cannot be read ends the copy with its path (case PLIFE-09). A database is read through
+SQLite in one transaction, so that it may be in use, and its rows go into a new file of our own making: nothing of a
+foreign schema comes along, and no second descriptor of a live file is ever closed, which would drop its locks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal, cast, final
+
+from hermes_ws.contract.errors import LimitReached, ProfileUnusable
+from hermes_ws.journal.schema import migrate
+from hermes_ws.scope.home import ProfileHome
+
+Part = Literal["config", "soul", "agents", "skills", "memory", "files", "secrets", "sessions"]
+
+PLACES: Final[Mapping[Part, str]] = MappingProxyType(
+    {
+        "config": "config.yaml",
+        "soul": "SOUL.md",
+        "agents": "agents",
+        "skills": "skills",
+        "memory": "memories",
+        "files": "home",
+        "secrets": ".env",
+        "sessions": "state/blobs",
+    }
+)
+"""Where each part lies in a home; of the sessions, what lies beside their database."""
+
+FILES: Final = 200_000
+"""A large checkout with all its dependencies; more is a mistake, or an attack."""
+
+BYTES: Final = 32 * 1024**3
+"""More than a person's working directory, and less than a disk."""
+
+NOT_COPIED: Final = frozenset({"timer", "audit", "process", "receipt"})
+"""Tables that belong to the one profile: what it plans, what was done to it, what runs in it."""
+
+META_COPIED: Final = ("question", "clock")
+
+_SETTLE: Final = (
+    ("admission", "UPDATE admission SET status = 'cancelled' WHERE status IN ('queued', 'started', 'unknown')"),
+    ("execution", "UPDATE execution SET ended_at = started_at, outcome = 'interrupted' WHERE ended_at IS NULL"),
+    ("question", "UPDATE question SET state = 'abandoned' WHERE state = 'open'"),
+)
+"""What was under way stays with the original: a copy runs nothing of it, and asks nobody."""
+
+
+@final
+@dataclass(slots=True)
+class Copied:
+    """How much was copied, and what was left out."""
+
+    files: int = 0
+    bytes: int = 0
+    skipped: list[str] = field(default_factory=list[str])
+
+    def count(self, size: int) -> None:
+        """One more file. Raises `LimitReached`."""
+        self.files += 1
+        self.bytes += size
+        if self.files > FILES or self.bytes > BYTES:
+            raise LimitReached(f"A home of more than {FILES} files or {BYTES} bytes is not copied.")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """What becomes of the origin and of the paths of a home in the rows that are copied."""
+
+    old_origin: str
+    new_origin: str
+    old_user: str
+    new_user: str
+
+    def value(self, value: object) -> object:
+        """A cell with every id of the old origin made one of the new."""
+        if self.old_origin == self.new_origin:
+            return value
+        if isinstance(value, str):
+            return value.replace(self.old_origin, self.new_origin)
+        if isinstance(value, bytes):
+            return value.replace(self.old_origin.encode(), self.new_origin.encode())
+        return value
+
+
+def copy_part(source: ProfileHome, target: ProfileHome, part: Part, copied: Copied) -> None:
+    """Copy what a part consists of; nothing when it is not there. Raises `ProfileUnusable`, `LimitReached`."""
+    place = PLACES[part]
+    copy_tree(source.path / place, target.path / place, copied)
+    if part == "config" and (target.path / place).exists():
+        text = (target.path / place).read_text("utf-8", "surrogateescape")
+        moved = text.replace(f"{source.path}{os.sep}", f"{target.path}{os.sep}")
+        (target.path / place).write_text(moved, "utf-8", "surrogateescape")
+
+
+def copy_tree(source: Path, target: Path, copied: Copied) -> None:
+    """Copy a file or a directory with all below it."""
+    try:
+        found = os.lstat(source)
+    except FileNotFoundError:
+        return
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, status in _walk(source, found):
+        goal = target / path.relative_to(source)
+        try:
+            _copy_one(path, status, goal, source, copied)
+        except OSError as error:
+            raise ProfileUnusable(f"{path} cannot be copied: {error.strerror}.", file=str(path)) from error
+
+
+def _walk(path: Path, status: os.stat_result) -> Iterator[tuple[Path, os.stat_result]]:
+    yield path, status
+    if not stat.S_ISDIR(status.st_mode):
+        return
+    try:
+        with os.scandir(path) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        raise ProfileUnusable(f"{path} cannot be read: {error.strerror}.", file=str(path)) from error
+    for entry in listed:
+        yield from _walk(Path(entry.path), entry.stat(follow_symlinks=False))
+
+
+def _copy_one(path: Path, status: os.stat_result, goal: Path, top: Path, copied: Copied) -> None:
+    mode = stat.S_IMODE(status.st_mode) & 0o777
+    if stat.S_ISDIR(status.st_mode):
+        goal.mkdir(mode=mode | 0o700, exist_ok=True)
+    elif stat.S_ISREG(status.st_mode):
+        copied.count(status.st_size)
+        with open(path, "rb") as source:
+            fd = os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode | 0o600)
+            with open(fd, "wb") as target:
+                shutil.copyfileobj(source, target)
+                target.flush()
+                os.fsync(target.fileno())
+    elif stat.S_ISLNK(status.st_mode) and _stays_within(path, top):
+        copied.count(0)
+        goal.symlink_to(path.readlink())
+    else:
+        copied.skipped.append(str(path))
+
+
+def _stays_within(link: Path, top: Path) -> bool:
+    """Whether a link leads, by a relative path, to something that is copied with it."""
+    if link == top or link.readlink().is_absolute():
+        return False
+    reached = Path(os.path.realpath(link))
+    return reached.exists() and reached.is_relative_to(os.path.realpath(top))
+
+
+def copy_database(source: Path, target: Path, renaming: Renaming, *, keep_running: bool = False) -> None:
+    """Copy the sessions of a home into a new database. Raises `ProfileUnusable`, sqlite3 errors, OSError."""
+    if not source.exists():
+        return
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    old = sqlite3.connect(f"file:{source}?mode=ro", uri=True, isolation_level=None)
+    new = sqlite3.connect(target, isolation_level=None)
+    try:
+        migrate(new, target)
+        new.execute("PRAGMA foreign_keys = OFF")
+        old.execute("BEGIN")
+        if old.execute("PRAGMA user_version").fetchone() != new.execute("PRAGMA user_version").fetchone():
+            raise ProfileUnusable(
+                f"{source} was written by another version of hermes-ws.",
+                hint="Open the profile once with this version, then try again.",
+                file=str(source),
+            )
+        new.execute("BEGIN IMMEDIATE")
+        tables = _tables(new) & _tables(old)
+        for table in sorted(tables - NOT_COPIED - {"meta"}):
+            _copy_rows(old, new, table, renaming)
+        for key in META_COPIED:
+            row = old.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                new.execute("UPDATE meta SET value = ? WHERE key = ?", (row[0], key))
+        for table, statement in _SETTLE:
+            if table in tables and not keep_running:
+                new.execute(statement)
+        # A directory of the home that is copied is the same one of the copy.
+        length = len(renaming.old_user)
+        new.execute(
+            "UPDATE session SET cwd = ? || substr(cwd, ?) WHERE cwd = ? OR substr(cwd, 1, ?) = ?",
+            (renaming.new_user, length + 1, renaming.old_user, length + 1, renaming.old_user + os.sep),
+        )
+        new.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise ProfileUnusable(f"{source} cannot be copied: {error}.", file=str(source)) from error
+    finally:
+        new.close()
+        old.close()
+
+
+def _tables(connection: sqlite3.Connection) -> frozenset[str]:
+    """Ordinary tables: what an index for searching is made of is made again by its triggers."""
+    rows = cast(
+        "list[tuple[str, str]]", connection.execute("SELECT name, type FROM pragma_table_list WHERE schema = 'main'")
+    )
+    return frozenset(name for name, kind in rows if kind == "table" and not name.startswith("sqlite_"))
+
+
+def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str, renaming: Renaming) -> None:
+    columns = [name for name in _columns(new, table) if name in _columns(old, table)]
+    listed = ", ".join(f'"{name}"' for name in columns)
+    places = ", ".join("?" for _ in columns)
+    rows = cast("Iterator[tuple[object, ...]]", old.execute(f'SELECT {listed} FROM "{table}"'))
+    statement = f'INSERT OR REPLACE INTO "{table}" ({listed}) VALUES ({places})'
+    new.executemany(statement, (tuple(map(renaming.value, row)) for row in rows))
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    rows = cast("list[tuple[str]]", connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall())
+    return [name for (name,) in rows]
