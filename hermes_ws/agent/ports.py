@@ -243,7 +243,7 @@ class Hands(Protocol):
         ...
 
     async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
-        """Start a program that goes on, with pipes to it; whoever opens it ends it. `env` is added to what children get.
+        """Start a program that goes on, with pipes to it; whoever opens it ends it. `env` is added to a child's usual one.
 
         For programs that the profile's settings name, not for what a model wants. Raises what `run` does.
         """

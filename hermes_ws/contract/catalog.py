@@ -9,6 +9,7 @@ from typing import Any, cast
 from hermes_ws.contract.methods import (
     config,
     connection,
+    mutations,
     profiles,
     prompts,
     questions,
@@ -32,6 +33,7 @@ _TOPICS: tuple[ModuleType, ...] = (
     sessions,
     threads,
     prompts,
+    mutations,
     questions,
 )
 

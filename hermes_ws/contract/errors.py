@@ -209,12 +209,33 @@ class StaleGeneration(HermesError):
 
 
 @final
+class RevisionConflict(HermesError):
+    """The session was edited since the caller looked. `revision` is the one that it has now."""
+
+    code = 4010
+    type = "revision_conflict"
+    hint = "Look at the session again, and repeat the edit with its revision and a new request_id."
+
+
+@final
 class AlreadyNegotiated(HermesError):
     """client.capabilities is said once per connection."""
 
     code = 4010
     type = "already_negotiated"
     hint = "Open a new connection to negotiate anew."
+
+
+# --- 4022: a person has to say yes ----------------------------------------------------------------------------------
+
+
+@final
+class ConsentRequired(HermesError):
+    """The request takes something away that cannot be brought back. `consent` is the token to repeat it with."""
+
+    code = 4022
+    type = "consent_required"
+    hint = "Ask the person, and repeat the request with `consent` set to the token."
 
 
 # --- 4029, 5035: not now -------------------------------------------------------------------------------------------
@@ -282,6 +303,14 @@ class UnknownExecution(HermesError):
     code = 4090
     type = "unknown_execution"
     hint = "Resolve the lost execution first; nothing is repeated on a guess."
+
+
+@final
+class TooLarge(HermesError):
+    """The content is larger than this server keeps. `limit` says how large it may be."""
+
+    code = 4413
+    type = "too_large"
 
 
 @final

@@ -98,6 +98,12 @@ class SessionInfo(Result):
     info: dict[str, JsonValue]
 
 
+class SessionClosed(Result):
+    """The session was put away, or is gone. Nothing more of it follows on this subscription."""
+
+    reason: Literal["closed", "deleted"]
+
+
 class ExecutionQueued(Result):
     """An input was admitted and waits for its turn."""
 
@@ -130,10 +136,12 @@ class ExecutionFinished(Result):
 
 
 class ExecutionLost(Result):
-    """The server ended while this execution ran; what it did last is not known. Nothing is repeated on a guess."""
+    """The server ended while this execution ran. Where it stood at a safe point it `resumes`: the same input goes on
+    under the next execution generation. Else what it did last is not known, and nothing is repeated on a guess."""
 
     admission_id: str
     execution_generation: int
+    resumes: bool = False
 
 
 class MessageStart(Result):
@@ -250,6 +258,7 @@ CATALOG: tuple[Event, ...] = (
     event("profiles.changed", ProfilesChanged, doc="The list of served profiles changed."),
     event("sessions.changed", SessionsChanged, doc="The list of a profile's sessions changed."),
     event("session.info", SessionInfo, doc="Something about the session itself changed."),
+    event("session.closed", SessionClosed, doc="The session was put away or deleted; the subscription ends with it."),
     event("thread.rebased", Rebased, doc="The journal of the thread was replaced."),
     event("execution.queued", ExecutionQueued, doc="An input was admitted."),
     event("execution.started", ExecutionStarted, doc="An input was claimed and runs."),

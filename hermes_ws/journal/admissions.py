@@ -1,12 +1,15 @@
 """Admissions: that an input was accepted, what became of it, and the one execution per thread that it becomes.
 
     queued ── claim ──► started ── settle ──► finished
-       │                   └─ owner lost ──► unknown ── resolve ──► finished
+       │                   ├─ owner lost ──► unknown ── resolve ──► finished
+       │                   └─ owner lost at a safe point ──► queued, once (recovery.py)
+       ├─ taken by the execution that it steers ──► finished
        └─ retire ──► cancelled
 
 An input is admitted once for its (principal, session, `input_id`), however often it is sent. A claim raises the
 thread's execution generation; only that generation, under the same epoch, may settle it. While one is `unknown` the
-thread's queue waits: nothing is repeated on a guess.
+thread's queue waits: nothing is repeated on a guess. What steers an execution (`steering.py`) is an admission too, so
+that it is as durable as any; with `steers` it is for that execution alone, and ends with it.
 """
 
 from __future__ import annotations
@@ -21,14 +24,13 @@ from hermes_ws.contract.errors import AdmissionConflict, NotFound, SessionBusy, 
 from hermes_ws.contract.events import (
     ExecutionError,
     ExecutionFinished,
-    ExecutionLost,
     ExecutionQueued,
     ExecutionStarted,
     MessageComplete,
     Outcome,
 )
 from hermes_ws.contract.methods.threads import ReceiptStatus
-from hermes_ws.journal import messages, questions, sessions, threads
+from hermes_ws.journal import messages, sessions, threads
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.sessions import PENDING
 from hermes_ws.journal.transaction import Transaction
@@ -37,7 +39,7 @@ from hermes_ws.wire.frames import encode, scrub
 
 _COLUMNS = (
     "admission_id, session_id, thread_id, principal, input_id, digest, text, finite, unattended, status,"
-    " execution_generation, cursor_generation, cursor_seq, outcome, usage, created_at"
+    " execution_generation, cursor_generation, cursor_seq, outcome, usage, created_at, steers"
 )
 
 
@@ -54,6 +56,8 @@ class NewAdmission:
     finite: bool = False
     unattended: bool = False
     reject_if_busy: bool = False
+    steers: int | None = None
+    """The execution generation that it is for, and no other; None for an input that runs in its turn."""
 
 
 @final
@@ -76,6 +80,7 @@ class AdmissionRecord:
     outcome: Outcome | None
     usage: Usage | None
     created_at: float
+    steers: int | None
 
     @property
     def key(self) -> ThreadKey:
@@ -90,13 +95,13 @@ def admit(tx: Transaction, new: NewAdmission) -> tuple[AdmissionRecord, bool]:
     and `LimitReached` for a text that would not fit into an event.
     """
     connection = tx.connection
-    known = find(connection, new.principal, new.key.session_id, input_id=new.input_id)
-    if known is not None:
-        if known.digest != new.digest or known.thread_id != new.key.thread_id:
+    stored = find(connection, new.principal, new.key.session_id, input_id=new.input_id)
+    if stored is not None:
+        if stored.digest != new.digest or stored.thread_id != new.key.thread_id:
             raise AdmissionConflict(
-                f"The input {new.input_id} was admitted with other content.", admission_id=known.admission_id
+                f"The input {new.input_id} was admitted with other content.", admission_id=stored.admission_id
             )
-        return known, False
+        return stored, False
     head = tx.head(new.key)
     if new.reject_if_busy and pending(connection, new.key):
         raise SessionBusy("An execution is active or queued on this thread.", hint="Wait for it, or use mode queue.")
@@ -104,9 +109,9 @@ def admit(tx: Transaction, new: NewAdmission) -> tuple[AdmissionRecord, bool]:
     text = scrub(new.text)
     connection.execute(
         f"INSERT INTO admission (thread, {_COLUMNS})"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', NULL, ?, ?, NULL, NULL, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', NULL, ?, ?, NULL, NULL, ?, ?)",
         (head.id, admission_id, new.key.session_id, new.key.thread_id, new.principal, new.input_id, new.digest, text,
-         new.finite, new.unattended, head.generation, head.seq, tx.now),
+         new.finite, new.unattended, head.generation, head.seq, tx.now, new.steers),
     )  # fmt: skip
     tx.append(
         new.key,
@@ -115,11 +120,12 @@ def admit(tx: Transaction, new: NewAdmission) -> tuple[AdmissionRecord, bool]:
         admission_id=admission_id,
     )
     sessions.touch(tx, new.key.session_id)
-    return _known(connection, admission_id), True
+    return known(connection, admission_id), True
 
 
 def claim(tx: Transaction, key: ThreadKey) -> AdmissionRecord | None:
-    """Start the head of the thread's queue: `execution.started`, then the user's message.
+    """Start the head of the thread's queue: `execution.started`, then the user's message (not again for one that
+    goes on after its owner was lost).
 
     None when the queue is empty, when an execution runs, or when one is `unknown` and waits to be resolved.
     """
@@ -139,18 +145,37 @@ def claim(tx: Transaction, key: ThreadKey) -> AdmissionRecord | None:
         "UPDATE admission SET status = 'started', execution_generation = ? WHERE admission_id = ?",
         (generation, admission.admission_id),
     )
+    goes_on = executions(tx.connection, admission.admission_id) > 0
     tx.connection.execute(
         "INSERT INTO execution (thread, execution_generation, admission_id, epoch, started_at) VALUES (?, ?, ?, ?, ?)",
         (head.id, generation, admission.admission_id, tx.epoch, tx.now),
     )
     started = ExecutionStarted(admission_id=admission.admission_id, execution_generation=generation)
+    tx.append(key, "execution.started", started, execution_generation=generation, admission_id=admission.admission_id)
+    if not goes_on:
+        said_by_user(tx, key, admission, generation)
+    return known(tx.connection, admission.admission_id)
+
+
+def said_by_user(tx: Transaction, key: ThreadKey, admission: AdmissionRecord, execution_generation: int) -> Message:
+    """Store the words of an input as the user's message, at the end of the thread."""
     # The words stand in `text` alone: a block would carry them twice, and the longest input fits into a frame once.
     message = Message(message_id=messages.new_id(), role="user", text=admission.text)
-    said = MessageComplete(message_id=message.message_id, role="user", text=message.text)
-    for type, payload in (("execution.started", started), ("message.complete", said)):
-        tx.append(key, type, payload, execution_generation=generation, admission_id=admission.admission_id)
+    tx.append(
+        key,
+        "message.complete",
+        MessageComplete(message_id=message.message_id, role="user", text=message.text),
+        execution_generation=execution_generation,
+        admission_id=admission.admission_id,
+    )
     messages.add(tx, key, message)
-    return _known(tx.connection, admission.admission_id)
+    return message
+
+
+def executions(connection: sqlite3.Connection, admission_id: str) -> int:
+    """How many executions an input has had."""
+    row = connection.execute("SELECT count(*) FROM execution WHERE admission_id = ?", (admission_id,)).fetchone()
+    return int(row[0])
 
 
 def settle(
@@ -177,35 +202,8 @@ def settle(
     epoch, admission_id = row
     if epoch != tx.epoch:
         raise StaleEpoch("The execution was started by an earlier owner of this home.", epoch=epoch, active=tx.epoch)
+    retire_steering(tx, key, execution_generation)
     return _finish(tx, key, record.id, admission_id, execution_generation, outcome, error, usage)
-
-
-def lose_started(tx: Transaction) -> list[AdmissionRecord]:
-    """For the start of an owner: what earlier owners left running becomes `unknown`, with `execution.lost`.
-
-    The questions that they left open are abandoned first. Returns the lost ones, oldest first.
-    """
-    questions.abandon_older(tx)
-    rows = tx.connection.execute(
-        "SELECT a.admission_id FROM admission a INDEXED BY admission_pending JOIN execution e"
-        " ON e.thread = a.thread AND e.execution_generation = a.execution_generation"
-        f" WHERE {PENDING} AND a.status = 'started' AND e.epoch < ? ORDER BY a.id",
-        (tx.epoch,),
-    ).fetchall()
-    lost: list[AdmissionRecord] = []
-    for (admission_id,) in rows:
-        tx.connection.execute("UPDATE admission SET status = 'unknown' WHERE admission_id = ?", (admission_id,))
-        admission = _known(tx.connection, admission_id)
-        generation = admission.execution_generation or 0
-        tx.append(
-            admission.key,
-            "execution.lost",
-            ExecutionLost(admission_id=admission_id, execution_generation=generation),
-            execution_generation=generation,
-            admission_id=admission_id,
-        )
-        lost.append(admission)
-    return lost
 
 
 def resolve_unknown(
@@ -227,6 +225,17 @@ def resolve_unknown(
     return _finish(tx, key, tx.head(key).id, admission_id, generation, outcome, None, None)
 
 
+def retire_steering(tx: Transaction, key: ThreadKey, execution_generation: int) -> None:
+    """Cancel what was meant for this execution alone and was not taken by it: it is never aimed at another one."""
+    rows = tx.connection.execute(
+        f"SELECT admission_id FROM admission WHERE session_id = ? AND thread_id = ? AND {PENDING}"
+        " AND status = 'queued' AND steers <= ? ORDER BY id",
+        (key.session_id, key.thread_id, execution_generation),
+    ).fetchall()
+    for (admission_id,) in rows:
+        retire(tx, key, admission_id)
+
+
 def retire(tx: Transaction, key: ThreadKey, admission_id: str) -> tuple[AdmissionRecord, bool]:
     """Cancel an input that is still queued; True if this call did. Any other is returned as it is.
 
@@ -243,7 +252,7 @@ def retire(tx: Transaction, key: ThreadKey, admission_id: str) -> tuple[Admissio
     tx.append(
         key, "execution.finished", ExecutionFinished(outcome="cancelled", usage=Usage()), admission_id=admission_id
     )
-    return _known(tx.connection, admission_id), True
+    return known(tx.connection, admission_id), True
 
 
 def find(
@@ -314,10 +323,11 @@ def _finish(
         admission_id=admission_id,
     )
     sessions.touch(tx, key.session_id)
-    return _known(tx.connection, admission_id)
+    return known(tx.connection, admission_id)
 
 
-def _known(connection: sqlite3.Connection, admission_id: str) -> AdmissionRecord:
+def known(connection: sqlite3.Connection, admission_id: str) -> AdmissionRecord:
+    """The admission of this id, which exists."""
     return _record(
         connection.execute(f"SELECT {_COLUMNS} FROM admission WHERE admission_id = ?", (admission_id,)).fetchone()
     )
@@ -325,7 +335,7 @@ def _known(connection: sqlite3.Connection, admission_id: str) -> AdmissionRecord
 
 def _record(row: tuple[Any, ...]) -> AdmissionRecord:
     (admission_id, session_id, thread_id, principal, input_id, digest, text, finite, unattended, status,
-     execution_generation, generation, seq, outcome, usage, created_at) = row  # fmt: skip
+     execution_generation, generation, seq, outcome, usage, created_at, steers) = row  # fmt: skip
     return AdmissionRecord(
         admission_id=admission_id,
         session_id=session_id,
@@ -342,4 +352,5 @@ def _record(row: tuple[Any, ...]) -> AdmissionRecord:
         outcome=outcome,
         usage=Usage.model_validate_json(usage) if usage is not None else None,
         created_at=created_at,
+        steers=steers,
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Sequence
 
-from hermes_ws.contract.content import Message, TextBlock
+from hermes_ws.contract.content import Block, Message, TextBlock
 from hermes_ws.journal import threads
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.transaction import Transaction
@@ -16,6 +17,10 @@ RECENT_MESSAGES = 50
 
 RECENT_BYTES = 256 * 1024
 """Bytes of messages in a snapshot: a quarter of a frame, so that the reply has room for all else."""
+
+
+TOLD_BYTES = 700 * 1024
+"""Bytes of results in one message of role `tool`: with its envelope it stays below what an event may have."""
 
 
 def new_id() -> str:
@@ -30,6 +35,30 @@ def add(tx: Transaction, key: ThreadKey, message: Message) -> None:
         "INSERT INTO message (thread, message_id, role, body) VALUES (?, ?, ?, ?)",
         (thread, message.message_id, message.role, encode(message)),
     )
+
+
+def fitting(blocks: Sequence[Block]) -> list[Message]:
+    """Messages of role `tool` with these results, as few as fit into an event each."""
+    found: list[Message] = []
+    group: list[Block] = []
+    size = 0
+    for block in blocks:
+        length = len(encode(block))
+        if group and size + length > TOLD_BYTES:
+            found.append(Message(message_id=new_id(), role="tool", text="", content=group))
+            group, size = [], 0
+        group.append(block)
+        size += length
+    if group:
+        found.append(Message(message_id=new_id(), role="tool", text="", content=group))
+    return found
+
+
+def stored(connection: sqlite3.Connection, key: ThreadKey) -> list[Message]:
+    """All messages, oldest first, word for word."""
+    thread = threads.number(connection, key)
+    rows = connection.execute("SELECT body FROM message WHERE thread = ? ORDER BY id", (thread,))
+    return [Message.model_validate_json(body) for (body,) in rows]
 
 
 def history(connection: sqlite3.Connection, key: ThreadKey) -> list[Message]:

@@ -24,7 +24,7 @@ PREVIEW = 200
 
 _COLUMNS = (
     "session_id, title, archived, agent, cwd, source, launch, principal, request_id, digest, revision, created_at,"
-    " updated_at"
+    " updated_at, pinned"
 )
 
 PENDING = "status IN ('queued', 'started', 'unknown')"
@@ -76,6 +76,7 @@ class SessionRecord:
     revision: int
     created_at: float
     updated_at: float
+    pinned: bool
 
 
 @final
@@ -117,13 +118,25 @@ def create(tx: Transaction, new: NewSession) -> CreatedSession:
             return CreatedSession(record, threads.ensure(tx, ThreadKey(record.session_id, "main")), new=False)
     title = scrub(new.title) if new.title is not None else None
     connection.execute(
-        f"INSERT INTO session ({_COLUMNS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+        f"INSERT INTO session ({_COLUMNS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, 0)",
         (new.session_id, title, new.agent, new.cwd, new.source, encode(new.launch).decode(), new.principal,
          new.request_id, new.digest, tx.now, tx.now),
     )  # fmt: skip
     record = get(connection, new.session_id)
     assert record is not None
     return CreatedSession(record, threads.ensure(tx, ThreadKey(new.session_id, "main")), new=True)
+
+
+def edit(tx: Transaction, session_id: str, **changed: object) -> SessionRecord:
+    """Change columns of the session (`title`, `archived`, `pinned`, `launch` as JSON) and raise its revision by one."""
+    assignments = "".join(f"{column} = ?, " for column in changed)
+    tx.connection.execute(
+        f"UPDATE session SET {assignments}revision = revision + 1, updated_at = ? WHERE session_id = ?",
+        (*changed.values(), tx.now, session_id),
+    )
+    record = get(tx.connection, session_id)
+    assert record is not None
+    return record
 
 
 def touch(tx: Transaction, session_id: str) -> None:
@@ -152,6 +165,12 @@ def latest(connection: sqlite3.Connection, source: str | None = None) -> Session
     )
 
 
+def thread_keys(connection: sqlite3.Connection, session_id: str) -> list[ThreadKey]:
+    """Its threads, the oldest first."""
+    rows = connection.execute("SELECT thread_id FROM thread WHERE session_id = ? ORDER BY id", (session_id,))
+    return [ThreadKey(session_id, thread_id) for (thread_id,) in rows]
+
+
 def count(connection: sqlite3.Connection) -> int:
     """How many sessions there are."""
     return int(connection.execute("SELECT count(*) FROM session").fetchone()[0])
@@ -163,17 +182,19 @@ def page(
     before: str | None = None,
     query: str | None = None,
     state: SessionState | None = None,
+    *,
+    archived: bool = False,
 ) -> tuple[list[SessionSummary], str | None]:
-    """Sessions that are not archived, those used last first; and what to pass as `before` for the following page.
+    """Sessions that are (not) archived, pinned ones first, then those used last; and what to pass as `before` for the
+    following page.
 
     `query` looks for its words' letters in title and preview. Raises `InvalidParams` for a `before` of no page.
     """
-    values: list[object] = [PREVIEW]
+    values: list[object] = [PREVIEW, archived]
     bound = ""
     if before is not None:
-        at, session_id = _place(before)
-        bound = " AND (s.updated_at, s.session_id) < (?, ?)"
-        values += [at, session_id]
+        bound = " AND (s.pinned, s.updated_at, s.session_id) < (?, ?, ?)"
+        values += _place(before)
     filters = ""
     if query:
         filters += r" AND (title LIKE ? ESCAPE '\' OR preview LIKE ? ESCAPE '\')"
@@ -184,20 +205,22 @@ def page(
         values.append(state)
     rows = connection.execute(
         f"SELECT {_COLUMNS}, state, preview FROM (SELECT s.*, {_STATE} AS state, {_PREVIEW} AS preview FROM session s"
-        f" WHERE archived = 0{bound}) WHERE 1 = 1{filters} ORDER BY updated_at DESC, session_id DESC LIMIT ?",
+        f" WHERE archived = ?{bound}) WHERE 1 = 1{filters}"
+        " ORDER BY pinned DESC, updated_at DESC, session_id DESC LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
     found = [SessionSummary(_record(row[:-2]), row[-2], row[-1]) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
     last = found[-1].record
-    return found, f"{last.updated_at!r}~{last.session_id}"
+    return found, f"{int(last.pinned)}~{last.updated_at!r}~{last.session_id}"
 
 
-def _place(before: str) -> tuple[float, str]:
-    at, _, session_id = before.partition("~")
+def _place(before: str) -> tuple[int, float, str]:
+    pinned, _, rest = before.partition("~")
+    at, _, session_id = rest.partition("~")
     try:
-        return float(at), session_id
+        return int(pinned), float(at), session_id
     except ValueError:
         raise InvalidParams(
             "This is no page of the list.", hint="Pass the `next` of the page before, or nothing.", path="before"

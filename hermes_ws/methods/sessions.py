@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.methods.sessions import (
+    SESSION_CLOSE,
     SESSION_CREATE,
     SESSION_INTERRUPT,
     SESSION_LIST,
     SESSION_RESUME,
+    SESSION_STEER,
+    Closed,
+    CloseParams,
     ControlResult,
     Created,
     CreateParams,
@@ -16,6 +20,7 @@ from hermes_ws.contract.methods.sessions import (
     ResumeParams,
     SessionList,
     SessionRow,
+    SteerParams,
 )
 from hermes_ws.contract.methods.threads import Snapshot
 from hermes_ws.methods.handler import handles
@@ -80,3 +85,15 @@ async def resume(call: ProfileCall, params: ResumeParams) -> Snapshot:
 async def interrupt(call: ThreadCall, params: InterruptParams) -> ControlResult:
     """End the execution that the caller has seen."""
     return call.thread.interrupt(params.execution_generation)
+
+
+@handles(SESSION_STEER)
+async def steer(call: ThreadCall, params: SteerParams) -> ControlResult:
+    """Say something to the execution that the caller has seen."""
+    return await call.thread.steer(params, call.principal.name)
+
+
+@handles(SESSION_CLOSE)
+async def close(call: ProfileCall, params: CloseParams) -> Closed:
+    """Put the session away."""
+    return await call.runtime.sessions.close(params.session_id)

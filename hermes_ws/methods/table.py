@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
-from hermes_ws.methods import config, connection, profiles, prompts, questions, runtime, sessions, threads
+from hermes_ws.methods import config, connection, mutations, profiles, prompts, questions, runtime, sessions, threads
 from hermes_ws.methods.handler import Handler
 
 _TOPICS: tuple[ModuleType, ...] = (
@@ -17,6 +17,7 @@ _TOPICS: tuple[ModuleType, ...] = (
     sessions,
     threads,
     prompts,
+    mutations,
     questions,
 )
 

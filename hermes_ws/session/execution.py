@@ -40,6 +40,7 @@ from hermes_ws.session.launch import Launch
 from hermes_ws.session.narration import Narration
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.questions import Asking, ExecutionAsker, Questions
+from hermes_ws.session.steering import ExecutionSteering
 
 
 class State(Enum):
@@ -103,12 +104,18 @@ class Execution:
         self._record: AdmissionRecord | None = None
         self._generation = 0
         self._interrupted = False
+        self._steering: ExecutionSteering | None = None
         self.state = State.QUEUED
 
     @property
     def generation(self) -> int:
         """The execution generation; 0 while it is queued."""
         return self._generation
+
+    @property
+    def steering(self) -> ExecutionSteering | None:
+        """What is said to it while it runs; None when nothing can be, since it is queued or ends."""
+        return None if self._interrupted else self._steering
 
     async def claim(self, claimed: Callable[[], None]) -> bool:
         """Take the head of the thread's queue; false when there is none that may start.
@@ -124,6 +131,9 @@ class Execution:
             def committed() -> None:
                 self._record = record
                 self._generation = record.execution_generation or 0
+                self._steering = ExecutionSteering(
+                    self._place.runtime.journal, self._place.key, self._generation, steerable=not record.finite
+                )
                 self._become(Happened.CLAIM_COMMITTED)
                 claimed()
 
@@ -166,6 +176,8 @@ class Execution:
                 outcome, error = "failed", self._explain(failure)
         if self._interrupted or going_on is not None:
             outcome, error = "interrupted", None
+        if self._steering is not None:
+            self._steering.close()
         self._become(Happened.TURN_ENDED)
         await self._settle(outcome, error, narration, finished)
         if going_on is not None:
@@ -198,6 +210,7 @@ class Execution:
                 asker=ExecutionAsker(place.questions, asking),
                 approvals=place.approvals,
                 model=choose(scope, launch.overrides(), agent),
+                steering=self._steering,
             )
 
     def _read(self, scope: ProfileScope) -> tuple[Path, AgentDefinition, TurnSettings]:

@@ -19,6 +19,11 @@ def session_id(origin: str) -> str:
     return f"{origin}-{_random()}"
 
 
+def steering_id() -> str:
+    """The input id of words to a running execution, which their sender gave none."""
+    return f"steer-{_random()}"
+
+
 def incident_id() -> str:
     """Finds the stack of a bug of ours in the log; the only thing of it that leaves the server."""
     return f"inc-{_random()}"

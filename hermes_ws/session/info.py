@@ -20,5 +20,6 @@ def session_info(record: SessionRecord, scope: ProfileScope) -> dict[str, JsonVa
         "provider": launch.provider or scope.config.model.provider,
         "model": launch.model or scope.config.model.name,
         "created_at": record.created_at,
-        "updated_at": record.updated_at,
+        "archived": record.archived,
+        "pinned": bool(record.pinned),
     }

@@ -31,7 +31,7 @@ from hermes_ws.contract.events import (
     UsageUpdate,
 )
 from hermes_ws.contract.model import Result
-from hermes_ws.journal import messages
+from hermes_ws.journal import messages, recovery
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.database import Database, Transaction
 from hermes_ws.journal.live import LiveKind
@@ -148,9 +148,13 @@ class Narration:
         await self._journal.transact(work)
 
     async def tool_results(self, blocks: Sequence[ToolResultBlock]) -> None:
-        """What the model will read of a batch of calls: one message, stored. Clients know it from `tool.complete`."""
-        message = Message(message_id=messages.new_id(), role="tool", text="", content=list(blocks))
-        await self._journal.transact(lambda tx: messages.add(tx, self._key, message))
+        """What the model will read of a batch of calls: one message, or as many as events can carry."""
+
+        def work(tx: Transaction) -> None:
+            for message in messages.fitting(blocks):
+                recovery.tell(tx, self._key, message, self._generation, self._admission_id)
+
+        await self._journal.transact(work)
 
     async def usage(self, usage: Usage) -> None:
         """What one step consumed."""

@@ -9,12 +9,13 @@ from typing import Final, final
 import trio
 
 from hermes_ws.agent.approvals import SessionApprovals
-from hermes_ws.contract.errors import NotFound, ThreadUnknown
-from hermes_ws.contract.methods.prompts import Receipt, ReceiptParams
+from hermes_ws.contract.errors import NotFound, StaleGeneration, ThreadUnknown
+from hermes_ws.contract.methods.prompts import AdmissionStatus, CancelParams, Receipt, ReceiptParams, ResolveParams
 from hermes_ws.journal import admissions
 from hermes_ws.journal import threads as thread_rows
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.admissions import AdmissionRecord
+from hermes_ws.journal.database import Transaction
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.session.execution import Workplace
 from hermes_ws.session.ports import Runtime
@@ -35,7 +36,7 @@ class Session:
         self._threads: dict[str, Thread] = {}
         self._opening = trio.Lock()
         self._approvals = SessionApprovals()
-        self.record: Final = record
+        self.record = record
         self.session_id: Final = record.session_id
 
     @property
@@ -81,7 +82,7 @@ class Session:
 
         record = await self._runtime.journal.read(query)
         if record is None:
-            raise NotFound("This session has not seen that input.", hint="Submit it; it was not admitted.")
+            raise _not_seen()
         return Receipt(
             admission_id=record.admission_id,
             status=record.status,
@@ -90,6 +91,40 @@ class Session:
             outcome=record.outcome,
             usage=record.usage,
         )
+
+    async def cancel(self, params: CancelParams, principal: str | None) -> AdmissionStatus:
+        """Take a queued input back; with a principal only one of its own. Raises `NotFound`."""
+
+        def work(tx: Transaction) -> AdmissionRecord:
+            record = admissions.find(tx.connection, principal, self.session_id, admission_id=params.admission_id)
+            if record is None:
+                raise _not_seen()
+            return admissions.retire(tx, record.key, record.admission_id)[0]
+
+        return AdmissionStatus(status=(await self._runtime.journal.transact(work)).status)
+
+    async def resolve_unknown(self, params: ResolveParams) -> AdmissionStatus:
+        """Say what became of a lost execution; its thread's queue goes on. Raises `NotFound`, `StaleGeneration`."""
+
+        def work(tx: Transaction) -> AdmissionRecord:
+            record = admissions.find(tx.connection, None, self.session_id, admission_id=params.admission_id)
+            if record is None:
+                raise _not_seen()
+            if record.execution_generation != params.execution_generation:
+                raise StaleGeneration(
+                    f"The input's execution is {record.execution_generation}.", active=record.execution_generation
+                )
+            return admissions.resolve_unknown(tx, record.key, record.admission_id, params.outcome)
+
+        record = await self._runtime.journal.transact(work)
+        (await self.thread(record.thread_id)).wake()
+        return AdmissionStatus(status=record.status)
+
+    def adopt(self, record: SessionRecord) -> None:
+        """The session was edited, and is stored like this now."""
+        self.record = record
+        for thread in self.threads:
+            thread.adopt(record)
 
     async def _open(self, key: ThreadKey) -> Thread:
         journal = self._runtime.journal
@@ -107,3 +142,7 @@ class Session:
             rested=self._rested,
         )
         return Thread(place, owner=self)
+
+
+def _not_seen() -> NotFound:
+    return NotFound("This session has not seen that input.", hint="Submit it; it was not admitted.")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 from weakref import WeakValueDictionary
 
 import orjson
 import trio
 
 from hermes_ws.agent import definition
-from hermes_ws.contract.errors import Draining, SessionUnknown
+from hermes_ws.contract.errors import Draining, SessionBusy, SessionUnknown
+from hermes_ws.contract.events import SessionClosed
+from hermes_ws.contract.methods.mutations import Mutated, MutateParams
 from hermes_ws.contract.methods.questions import Answered, AnswerParams
-from hermes_ws.contract.methods.sessions import Created, CreateParams, ListParams, SessionList, SessionRow
+from hermes_ws.contract.methods.sessions import Closed, Created, CreateParams, ListParams, SessionList, SessionRow
 from hermes_ws.contract.questions import OpenQuestion
 from hermes_ws.contract.registry import Question
 from hermes_ws.journal import admissions
@@ -27,9 +30,12 @@ from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session import identifiers
 from hermes_ws.session.info import session_info
 from hermes_ws.session.launch import Launch
+from hermes_ws.session.mutations import Applied, Mutations
+from hermes_ws.session.operations import OPERATIONS
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.questions import Questions
 from hermes_ws.session.session import Session
+from hermes_ws.wire.frames import event_frame
 
 DEFAULT_AGENT = "default"
 """The agent of a session that names none, in a profile that names none."""
@@ -52,6 +58,7 @@ class Sessions:
         self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._used: dict[str, tuple[Session, float]] = {}
         self._forgotten: dict[str, tuple[ThreadKey, ...]] = {}
+        self._mutations = Mutations(runtime, OPERATIONS, self._edited)
         self._stored = 0
         self._rested = trio.Event()
 
@@ -208,6 +215,48 @@ class Sessions:
             ],
             next=following,
         )
+
+    # --- editing -----------------------------------------------------------------------------------------------------
+
+    async def mutate(self, params: MutateParams, principal: str) -> Mutated:
+        """Edit a session, once per (principal, `request_id`). See `Mutations.mutate`."""
+        return await self._mutations.mutate(params, principal)
+
+    async def close(self, session_id: str) -> Closed:
+        """Put a session away: viewers are told, approvals are forgotten. Raises `SessionUnknown`, `SessionBusy`."""
+        session = self._known.get(session_id)
+        if session is None:
+            await self.get(session_id)
+            del self._used[session_id]
+            return Closed(closed=False)
+        if session.busy:
+            raise SessionBusy("An execution is active or queued.", hint="Wait for it, or interrupt it.")
+        self._let_go(session_id, tuple(thread.key for thread in session.threads), "closed")
+        return Closed(closed=True)
+
+    def _edited(self, applied: Applied) -> None:
+        """An edit has become visible."""
+        answer = applied.answer
+        if applied.gone:
+            self._stored -= 1
+            self._let_go(answer.session_id, applied.gone, "deleted")
+            return
+        if "session_id" in answer.result:
+            self._stored += 1
+        session = self._known.get(answer.session_id)
+        if session is not None and applied.record is not None:
+            session.adopt(applied.record)
+
+    def _let_go(self, session_id: str, keys: tuple[ThreadKey, ...], reason: Literal["closed", "deleted"]) -> None:
+        """Tell those who listen, and forget the object: whoever comes next gets another one, or none."""
+        profile = self._runtime.scope.profile.text
+        payload = SessionClosed(reason=reason).model_dump(mode="json")
+        for key in keys:
+            named = {"profile": profile, "session_id": key.session_id, "thread_id": key.thread_id}
+            farewell = event_frame({"type": "session.closed", **named, "ts": time.time(), "payload": payload})
+            self._runtime.journal.end_tail(key, farewell)
+        self._known.pop(session_id, None)
+        self._used.pop(session_id, None)
 
     # --- questions ---------------------------------------------------------------------------------------------------
 

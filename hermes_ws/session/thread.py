@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Final, final
 
 import orjson
@@ -23,18 +26,22 @@ from hermes_ws.contract.errors import (
     UnknownExecution,
 )
 from hermes_ws.contract.methods.prompts import Admitted, SubmitParams
-from hermes_ws.contract.methods.sessions import ControlResult
+from hermes_ws.contract.methods.sessions import ControlResult, SteerParams
 from hermes_ws.contract.methods.threads import EventPage, Snapshot
 from hermes_ws.journal import admissions, events, snapshot
 from hermes_ws.journal import questions as question_rows
+from hermes_ws.journal import steering as steering_rows
 from hermes_ws.journal import threads as thread_rows
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
 from hermes_ws.journal.database import Transaction
+from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import LiveMarks, ThreadTail
+from hermes_ws.session import identifiers
 from hermes_ws.session.execution import Execution, Workplace
 from hermes_ws.session.execution import State as ExecutionState
 from hermes_ws.session.info import session_info
+from hermes_ws.session.steering import ExecutionSteering
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame
 
@@ -52,11 +59,12 @@ class Thread:
     """
 
     def __init__(self, place: Workplace, *, owner: object) -> None:
-        self._place: Final = place
+        self._place = place
         self._owner: Final = owner
         self._active: Execution | None = None
         self._wanted = False
         self._working = False
+        self._admitting = 0
         self.key: Final = place.key
         self.tail: Final[ThreadTail] = place.tail
 
@@ -69,8 +77,8 @@ class Thread:
 
     @property
     def busy(self) -> bool:
-        """Whether something runs, or is about to be claimed."""
-        return self._active is not None or self._working
+        """Whether something runs, is about to be claimed, or is being admitted."""
+        return self._active is not None or self._working or self._admitting > 0
 
     @property
     def watched(self) -> bool:
@@ -105,7 +113,12 @@ class Thread:
                 _refuse_if_lost(admissions.pending(tx.connection, self.key))
             return admissions.admit(tx, new)
 
-        record, _ = await runtime.journal.transact(work)
+        steering = self._steering() if params.mode == "steer" else None
+        with self._admission_under_way():
+            if steering is None:
+                record, _ = await runtime.journal.transact(work)
+            else:
+                record = await self._offer(steering, new)
         if record.status == "queued":
             self.wake()
         return Admitted(
@@ -114,6 +127,46 @@ class Thread:
             execution_generation=record.execution_generation,
             cursor=str(record.cursor),
         )
+
+    async def steer(self, params: SteerParams, principal: str) -> ControlResult:
+        """Say something to the execution that the caller has seen, and to no other; durable when this returns.
+
+        `accepted` means that it takes the words at its next step, or that they are cancelled with it if it has none.
+        Raises `StorageUnavailable`.
+        """
+        active = self._active
+        if active is None:
+            return ControlResult(outcome="no_active_execution")
+        if active.generation != params.execution_generation:
+            return ControlResult(outcome="generation_mismatch", active=active.generation)
+        steering = active.steering
+        refusal = "finishing" if steering is None else steering.refusal
+        if steering is None or refusal is not None:
+            return ControlResult(outcome=refusal or "finishing", active=active.generation)
+        new = NewAdmission(
+            key=self.key,
+            principal=principal,
+            input_id=identifiers.steering_id(),
+            digest="",
+            text=params.text,
+            steers=active.generation,
+        )
+        admitted = False
+
+        async def admit(take: Callable[[AdmissionRecord], None]) -> None:
+            nonlocal admitted
+
+            def work(tx: Transaction) -> bool:
+                record = steering_rows.admit(tx, new)
+                if record is not None:
+                    tx.after_commit(partial(take, record))
+                return record is not None
+
+            admitted = await self._place.runtime.journal.transact(work)
+
+        with self._admission_under_way():
+            await steering.offer(admit)
+        return ControlResult(outcome="accepted" if admitted else "finishing", active=active.generation)
 
     def interrupt(self, execution_generation: int) -> ControlResult:
         """End the execution that the caller has seen, and no other. What is decided here is final; nothing stays armed
@@ -127,6 +180,39 @@ class Thread:
         if not active.interrupt():
             return ControlResult(outcome="finishing", active=active.generation)
         return ControlResult(outcome="accepted", active=active.generation)
+
+    def _steering(self) -> ExecutionSteering | None:
+        """What an input of mode `steer` is offered to, if anything listens."""
+        steering = None if self._active is None else self._active.steering
+        return None if steering is None or steering.refusal is not None else steering
+
+    async def _offer(self, steering: ExecutionSteering, new: NewAdmission) -> AdmissionRecord:
+        """Admit an input that the execution may take before its turn in the queue comes."""
+        found: list[AdmissionRecord] = []
+
+        async def admit(take: Callable[[AdmissionRecord], None]) -> None:
+            def work(tx: Transaction) -> AdmissionRecord:
+                record, _ = admissions.admit(tx, new)
+                if record.status == "queued":
+                    tx.after_commit(partial(take, record))
+                return record
+
+            found.append(await self._place.runtime.journal.transact(work))
+
+        await steering.offer(admit)
+        return found[0]
+
+    @contextmanager
+    def _admission_under_way(self) -> Generator[None]:
+        self._admitting += 1
+        try:
+            yield
+        finally:
+            self._admitting -= 1
+
+    def adopt(self, session: SessionRecord) -> None:
+        """The session was edited. An execution that runs keeps what it began with."""
+        self._place = replace(self._place, session=session)
 
     # --- the queue ---------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from hermes_ws.contract.errors import (
     ThreadUnknown,
 )
 from hermes_ws.contract.events import ExecutionError
-from hermes_ws.journal import admissions, events, messages, questions, sessions, threads
+from hermes_ws.journal import admissions, events, messages, questions, recovery, sessions, threads
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
 from hermes_ws.journal.database import Database, ThreadKey
 from hermes_ws.journal.questions import NewQuestion
@@ -212,20 +212,20 @@ async def test_what_an_earlier_owner_left_running_is_lost_and_its_queue_waits(op
     database, claimed = await lose(open_home)
     with pytest.raises(StaleEpoch):
         await database.transact(lambda tx: admissions.settle(tx, KEY, 1, "completed"))
-    (lost,) = await database.transact(admissions.lose_started)
+    (lost,) = [each.admission for each in await database.transact(lambda tx: recovery.recover(tx, resume=False))]
     assert (lost.admission_id, lost.status, lost.execution_generation) == (claimed.admission_id, "unknown", 1)
     settled, event = (await told(database))[-2:]
     assert (settled.type, orjson.loads(settled.payload)["state"]) == ("request.settled", "abandoned")
     assert (event.type, orjson.loads(event.payload)["admission_id"]) == ("execution.lost", claimed.admission_id)
     assert await claim(database) is None
-    assert await database.transact(admissions.lose_started) == []
+    assert await database.transact(lambda tx: recovery.recover(tx, resume=False)) == []
     with pytest.raises(StaleGeneration):
         await database.transact(lambda tx: admissions.settle(tx, KEY, 1, "completed"))
 
 
 async def test_when_a_lost_execution_is_resolved_the_queue_goes_on(open_home: Opener) -> None:
     database, claimed = await lose(open_home)
-    await database.transact(admissions.lose_started)
+    await database.transact(lambda tx: recovery.recover(tx, resume=False))
     queued = (await database.read(lambda connection: admissions.pending(connection, KEY)))[1]
     for _ in range(2):
         resolved = await database.transact(lambda tx: admissions.resolve_unknown(tx, KEY, claimed.admission_id))

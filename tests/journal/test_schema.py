@@ -17,7 +17,7 @@ NEXT = (*STEPS, ("ALTER TABLE session ADD COLUMN colour TEXT", "UPDATE session S
 
 NOW = len(STEPS)
 
-SESSION = "INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0)"
+SESSION = "INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0, 0)"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_ws.contract.errors import AdmissionConflict, InvalidParams
-from hermes_ws.journal import admissions, questions, sessions, threads
+from hermes_ws.journal import admissions, questions, recovery, sessions, threads
 from hermes_ws.journal.admissions import NewAdmission
 from hermes_ws.journal.database import ThreadKey
 from hermes_ws.journal.questions import NewQuestion
@@ -99,7 +99,7 @@ async def test_the_list_says_what_each_session_does(open_home: Opener) -> None:
     question = NewQuestion("srq-o-1", ThreadKey("waiting", "main"), "approval", 1, {})
     await database.transact(lambda tx: questions.open(tx, question))
     await database.transact(lambda tx: tx.connection.execute("UPDATE execution SET epoch = 0 WHERE thread = 4"))
-    await database.transact(admissions.lose_started)
+    await database.transact(lambda tx: recovery.recover(tx, resume=False))
     found, _ = await database.read(lambda connection: sessions.page(connection, 10))
     assert {each.record.session_id: each.state for each in found} == {name: name for name in states}
     assert {each.preview for each in found} == {"", "Do 100% of running", "Do 100% of waiting", "Do 100% of lost"}

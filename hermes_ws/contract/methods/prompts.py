@@ -13,6 +13,7 @@ from hermes_ws.contract.errors import (
     NotFound,
     SessionBusy,
     SessionUnknown,
+    StaleGeneration,
     StorageUnavailable,
     ThreadUnknown,
 )
@@ -31,7 +32,7 @@ class SubmitParams(ThreadParams):
     input_id: Identifier
     text: str | None = Field(default=None, max_length=PROMPT_CHARACTERS)
     content: list[TextBlock] | None = None
-    mode: Literal["queue", "reject"] = "queue"
+    mode: Literal["queue", "steer", "reject"] = "queue"
     finite: bool = False
     unattended: bool = False
 
@@ -86,6 +87,30 @@ class Receipt(Admitted):
     usage: Usage | None = None
 
 
+class CancelParams(Params):
+    """An input that is to be taken back."""
+
+    session_id: Identifier
+    profile: Identifier | None = None
+    admission_id: Identifier
+
+    def located_by(self) -> str:
+        return self.session_id
+
+
+class AdmissionStatus(Result):
+    """What the input is now. `cancelled` when it was taken back in time; what has started is not."""
+
+    status: ReceiptStatus
+
+
+class ResolveParams(CancelParams):
+    """A lost execution, as the caller has seen it. `outcome` is what the person found out about it."""
+
+    execution_generation: int = Field(ge=1)
+    outcome: Literal["completed", "failed", "interrupted"] = "interrupted"
+
+
 PROMPT_SUBMIT = method(
     "prompt.submit",
     SubmitParams,
@@ -106,4 +131,26 @@ PROMPT_RECEIPT = method(
     order=Order.FREE,
     errors=(SessionUnknown, NotFound),
     doc="What became of an input.",
+)
+
+PROMPT_CANCEL = method(
+    "prompt.cancel",
+    CancelParams,
+    AdmissionStatus,
+    scope=Scope.SESSION,
+    right=Right.SUBMIT,
+    order=Order.NOW,
+    errors=(SessionUnknown, NotFound, StorageUnavailable),
+    doc="Take back an input that waits in the queue; one that has started is left alone.",
+)
+
+PROMPT_RESOLVE_UNKNOWN = method(
+    "prompt.resolve_unknown",
+    ResolveParams,
+    AdmissionStatus,
+    scope=Scope.SESSION,
+    right=Right.CONTROL,
+    order=Order.SESSION,
+    errors=(SessionUnknown, NotFound, StaleGeneration, StorageUnavailable),
+    doc="Say what became of a lost execution, so that the queue behind it goes on.",
 )

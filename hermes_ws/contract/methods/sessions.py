@@ -11,6 +11,7 @@ from hermes_ws.contract.errors import (
     DirectoryRefused,
     InvalidParams,
     NotFound,
+    SessionBusy,
     SessionUnknown,
     StorageUnavailable,
     ThreadUnknown,
@@ -21,6 +22,10 @@ from hermes_ws.contract.registry import Order, Right, Scope, method
 
 SOURCES: tuple[str, ...] = ("api", "cli", "oneshot", "tui", "dashboard", "desktop")
 """Where a session may say that it was started from; it filters lists and finds "the latest of this kind"."""
+
+
+STEER_CHARACTERS = 100_000
+"""A correction, not a manual: a fifth of what an input may have."""
 
 
 class CreateParams(Params):
@@ -64,6 +69,7 @@ class ListParams(Params):
     before: str | None = Field(default=None, max_length=200)
     query: str | None = Field(default=None, max_length=200)
     state: Literal["idle", "running", "waiting", "lost"] | None = None
+    archived: bool = False
 
 
 class SessionRow(Result):
@@ -80,6 +86,8 @@ class SessionRow(Result):
     updated_at: float
     revision: int
     preview: str
+    pinned: bool = False
+    archived: bool = False
 
 
 class SessionList(Result):
@@ -114,6 +122,34 @@ class InterruptParams(ThreadParams):
     """The execution that the caller has seen."""
 
     execution_generation: int = Field(ge=0)
+
+
+class SteerParams(InterruptParams):
+    """Words for the execution that the caller has seen; it takes them at its next step."""
+
+    text: str = Field(min_length=1, max_length=STEER_CHARACTERS)
+
+    @model_validator(mode="after")
+    def _not_blank(self) -> SteerParams:
+        if not self.text.strip():
+            raise ValueError("the text is blank")
+        return self
+
+
+class CloseParams(Params):
+    """The session to be put away."""
+
+    session_id: Identifier
+    profile: Identifier | None = None
+
+    def located_by(self) -> str:
+        return self.session_id
+
+
+class Closed(Result):
+    """Whether it was open."""
+
+    closed: bool
 
 
 class ControlResult(Result):
@@ -165,4 +201,26 @@ SESSION_INTERRUPT = method(
     order=Order.NOW,
     errors=(SessionUnknown, ThreadUnknown),
     doc="End the execution that the caller has seen, and no other.",
+)
+
+SESSION_STEER = method(
+    "session.steer",
+    SteerParams,
+    ControlResult,
+    scope=Scope.THREAD,
+    right=Right.CONTROL,
+    order=Order.NOW,
+    errors=(SessionUnknown, ThreadUnknown, StorageUnavailable),
+    doc="Say something to the execution that the caller has seen, and to no other; durable before the reply.",
+)
+
+SESSION_CLOSE = method(
+    "session.close",
+    CloseParams,
+    Closed,
+    scope=Scope.PROFILE,
+    right=Right.CONTROL,
+    order=Order.SESSION,
+    errors=(SessionUnknown, SessionBusy),
+    doc="Put a session away: its viewers are told, its approvals are forgotten. It stays stored and can be resumed.",
 )

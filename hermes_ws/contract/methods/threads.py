@@ -31,6 +31,10 @@ class ActiveExecution(Result):
     state: Literal["running", "waiting", "finishing"]
 
 
+PENDING_TEXT = 2000
+"""Characters of a waiting input that a snapshot shows; the whole comes with its events."""
+
+
 class PendingRow(Result):
     """An input that was admitted and has not ended: queued, running, or lost and waiting to be resolved."""
 

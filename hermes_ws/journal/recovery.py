@@ -1,0 +1,126 @@
+"""What an owner finds that comes after one that was killed: executions that were running.
+
+One that stood at a safe point goes on, once: no tool call was under way, so nothing can have happened that is not
+written down. It is queued again, at the head, as the same admission. Any other is `unknown`, and its thread's queue
+waits until somebody says what became of it: calls are not repeated on a guess.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final, final
+
+import orjson
+
+from hermes_ws.contract.content import Block, Message, ToolCallBlock, ToolResultBlock
+from hermes_ws.contract.events import ExecutionLost, MessageComplete
+from hermes_ws.journal import admissions, messages, questions
+from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.admissions import AdmissionRecord
+from hermes_ws.journal.sessions import PENDING
+from hermes_ws.journal.transaction import Transaction
+
+RESUMED_ONCE: Final = 1
+"""Executions after which an input goes on by itself. What brings a server down twice is not tried a third time."""
+
+NOT_STARTED: Final = "Not started: the server ended before. Nothing of it has happened."
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An execution that an earlier owner left running, and whether it goes on."""
+
+    admission: AdmissionRecord
+    resumes: bool
+
+
+def recover(tx: Transaction, *, resume: bool) -> list[Lost]:
+    """For the start of an owner: `execution.lost` for each execution that earlier owners left running, oldest first.
+
+    With `resume` those at a safe point are queued again; inputs that are finite or unattended never are. The questions
+    that were left open are abandoned first, and what was meant for these executions alone is cancelled.
+    """
+    questions.abandon_older(tx)
+    rows = tx.connection.execute(
+        "SELECT a.admission_id FROM admission a INDEXED BY admission_pending JOIN execution e"
+        " ON e.thread = a.thread AND e.execution_generation = a.execution_generation"
+        f" WHERE {PENDING} AND a.status = 'started' AND e.epoch < ? ORDER BY a.id",
+        (tx.epoch,),
+    ).fetchall()
+    return [_lose(tx, admission_id, resume) for (admission_id,) in rows]
+
+
+def _lose(tx: Transaction, admission_id: str, resume: bool) -> Lost:
+    admission = admissions.known(tx.connection, admission_id)
+    key, generation = admission.key, admission.execution_generation or 0
+    attended = not (admission.finite or admission.unattended)
+    again = resume and attended and admissions.executions(tx.connection, admission_id) <= RESUMED_ONCE
+    resumes = again and not _call_under_way(tx.connection, tx.head(key).id, generation)
+    if resumes:
+        _close_batch(tx, key, generation, admission_id)
+        tx.connection.execute("UPDATE admission SET status = 'queued' WHERE admission_id = ?", (admission_id,))
+    else:
+        tx.connection.execute("UPDATE admission SET status = 'unknown' WHERE admission_id = ?", (admission_id,))
+    tx.append(
+        key,
+        "execution.lost",
+        ExecutionLost(admission_id=admission_id, execution_generation=generation, resumes=resumes),
+        execution_generation=generation,
+        admission_id=admission_id,
+    )
+    admissions.retire_steering(tx, key, generation)
+    return Lost(admissions.known(tx.connection, admission_id), resumes)
+
+
+def _call_under_way(connection: sqlite3.Connection, thread: int, generation: int) -> bool:
+    return bool(
+        _calls(connection, thread, generation, "tool.start").keys()
+        - _calls(connection, thread, generation, "tool.complete").keys()
+    )
+
+
+def _calls(connection: sqlite3.Connection, thread: int, generation: int, type: str) -> dict[str, dict[str, object]]:
+    """The payloads of one type of tool events of an execution, by call."""
+    rows = connection.execute(
+        "SELECT payload FROM event WHERE thread = ? AND type = ? AND execution_generation = ? ORDER BY generation, seq",
+        (thread, type, generation),
+    )
+    payloads = [orjson.loads(payload) for (payload,) in rows]
+    return {payload["call_id"]: payload for payload in payloads}
+
+
+def _close_batch(tx: Transaction, key: ThreadKey, generation: int, admission_id: str) -> None:
+    """Give the calls of the last message their results, as far as the journal knows them: the batch was broken off
+    between two calls, and the ones that were left had not begun.
+    """
+    found, _ = messages.recent(tx.connection, key, limit=1)
+    if not found or found[-1].role != "assistant":
+        return
+    calls = [block for block in found[-1].content if isinstance(block, ToolCallBlock)]
+    if not calls:
+        return
+    done = _calls(tx.connection, tx.head(key).id, generation, "tool.complete")
+    blocks: list[Block] = []
+    for call in calls:
+        end = done.get(call.call_id)
+        output = NOT_STARTED if end is None else str(end["output"])
+        failed = end is None or bool(end["is_error"])
+        blocks.append(ToolResultBlock(call_id=call.call_id, name=call.name, output=output, is_error=failed))
+    for message in messages.fitting(blocks):
+        tell(tx, key, message, generation, admission_id)
+
+
+def tell(
+    tx: Transaction, key: ThreadKey, message: Message, execution_generation: int | None, admission_id: str | None
+) -> None:
+    """Store a whole message and tell it."""
+    tx.append(
+        key,
+        "message.complete",
+        MessageComplete(message_id=message.message_id, role=message.role, text=message.text, content=message.content),
+        execution_generation=execution_generation,
+        admission_id=admission_id,
+    )
+    messages.add(tx, key, message)
