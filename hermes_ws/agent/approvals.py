@@ -27,6 +27,9 @@ from hermes_ws.scope.sections import RuleConfig
 Verdict = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto", "deny"]
 
+OWN: Final = frozenset({"delegates", "remembers"})
+"""What touches nothing but the agent's own: a subagent's calls are decided about one by one, as all others."""
+
 _STRICTNESS: Final[Mapping[Verdict, int]] = MappingProxyType({"allow": 0, "ask": 1, "deny": 2})
 
 
@@ -111,6 +114,8 @@ def _judge(
         return Decision("allow", "allowed for this session")
     if subject.needs == frozenset({"asks"}):
         return Decision("allow", "default: questions are asked")
+    if subject.needs and subject.needs <= OWN:
+        return Decision("allow", "default: what an agent delegates is judged when it is done, and notes are its own")
     if subject.path is None or resolved is None or not subject.needs <= {"reads", "writes"}:
         return Decision("ask", "no rule is about this tool")
     if not policy.confined:

@@ -16,7 +16,17 @@ from typing import Final, cast, final
 import trio
 
 from hermes_ws.agent.approvals import Decision, SessionApprovals, decide
-from hermes_ws.agent.ports import Asker, Hands, Narrator, NoAnswerer, QuestionExpired, ToolOutcome
+from hermes_ws.agent.ports import (
+    Asker,
+    Delegates,
+    Hands,
+    Hooks,
+    Memory,
+    Narrator,
+    NoAnswerer,
+    QuestionExpired,
+    ToolOutcome,
+)
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
 from hermes_ws.agent.tools.output import fit
@@ -47,6 +57,9 @@ class Workbench:
     approvals: SessionApprovals
     threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(1))
     """One thread at a time of a turn looks at paths: a disk that does not answer holds up its own turn alone."""
+    delegates: Delegates | None = None
+    memory: Memory | None = None
+    hooks: Hooks | None = None
 
 
 @final
@@ -113,11 +126,17 @@ class Batch:
             except InvalidParams as error:
                 refusal = refused(error, tool.spec)
             else:
-                refusal = await self._refusal(prepared.subject)
+                refusal = await self._refusal(prepared.subject) or await self._hooked(call)
         if refusal is not None:
             await self._done(call, refusal)
             return None
         return prepared
+
+    async def _hooked(self, call: RequestedCall) -> ToolOutcome | None:
+        """What a hook of the profile has against a call that may run; None when nothing."""
+        hooks = self._bench.hooks
+        because = None if hooks is None else await hooks.before_tool(call.block.name, call.block.arguments)
+        return None if because is None else ToolOutcome(f"Not run: {because}", is_error=True)
 
     async def _perform(self, call: RequestedCall, prepared: Prepared) -> None:
         bench = self._bench
@@ -131,6 +150,9 @@ class Batch:
             deadline_s=bench.request.settings.deadline_s,
             progress=lambda piece: bench.narrator.tool_progress(call.block.call_id, piece),
             redact=bench.request.settings.redaction.redact,
+            call_id=call.block.call_id,
+            delegates=bench.delegates,
+            memory=bench.memory,
         )
         began = trio.current_time()
         try:

@@ -7,18 +7,18 @@ in a worker thread.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Final, Literal, cast, final
+from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
-from hermes_ws.contract.errors import NotFound, ProfileUnusable
+from hermes_ws.agent import front_matter
+from hermes_ws.contract.errors import InvalidParams, NotFound, ProfileUnusable
 from hermes_ws.scope.home import ProfileHome
-from hermes_ws.scope.private_file import read_regular
+from hermes_ws.scope.private_file import read_regular, write_private
 
 DEFAULT: Final = "default"
 """The agent of a session that names none, in a profile that names none."""
@@ -32,7 +32,6 @@ DEFAULT_INSTRUCTIONS: Final = (
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
-_FENCE: Final = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -99,11 +98,13 @@ def parse(data: bytes, path: Path) -> AgentDefinition:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _unusable(path, f"the file is not UTF-8 (byte {error.start})") from None
-    fenced = _FENCE.match(text)
-    if fenced is None and text.startswith("---"):
-        raise _unusable(path, "the front matter has no end: a line `---` is missing")
-    matter = _front_matter(fenced.group(1), path) if fenced is not None else FrontMatter()
-    instructions = (text[fenced.end() :] if fenced is not None else text).strip()
+    try:
+        fenced, words = front_matter.split(text)
+        content = front_matter.settings(fenced)
+    except ValueError as problem:
+        raise _unusable(path, str(problem)) from None
+    matter = _front_matter(content, path)
+    instructions = words.strip()
     return AgentDefinition(
         name=path.stem,
         instructions=instructions or DEFAULT_INSTRUCTIONS,
@@ -118,19 +119,52 @@ def parse(data: bytes, path: Path) -> AgentDefinition:
     )
 
 
-def _front_matter(text: str, path: Path) -> FrontMatter:
+def put(home: ProfileHome, name: str, text: str) -> AgentDefinition:
+    """Write a definition, once it has proved to be one; a running execution keeps what it began with.
+
+    Raises InvalidParams for a name or a text that is none.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise InvalidParams("An agent's name is letters, digits, `_`, `.` and `-`, at most 64.", path="name")
+    path = home.agents / f"{name}.md"
+    data = text.encode()
+    if len(data) > DEFINITION_BYTES:
+        raise InvalidParams(f"A definition has at most {DEFINITION_BYTES:,} bytes.", path="text")
     try:
-        content: object = YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
-    except (YAMLError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        raise _unusable(path, "the front matter is not YAML that can be read") from None
-    if content is None:
-        return FrontMatter()
-    if not isinstance(content, dict):
-        raise _unusable(path, "the front matter holds no settings; write `name: value` lines")
+        parsed = parse(data, path)
+    except ProfileUnusable as problem:
+        raise InvalidParams(problem.message, path="text") from None
+    home.agents.mkdir(mode=0o700, exist_ok=True)
+    if not home.contains(home.agents):
+        raise _unusable(path, "the directory leads out of the home")
+    write_private(path, data)
+    return parsed
+
+
+def delete(home: ProfileHome, name: str) -> bool:
+    """Remove a definition; false when there was none. `default` is there without a file as well."""
+    if _NAME.fullmatch(name) is None:
+        return False
+    path = home.agents / f"{name}.md"
+    if not path.is_symlink() and not home.contains(path):
+        return False
     try:
-        return FrontMatter.model_validate(
-            {str(key): each for key, each in cast("dict[object, object]", content).items()}
-        )
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def text_of(home: ProfileHome, name: str) -> str:
+    """A definition as it is written; empty for a `default` that has no file. Raises NotFound, ProfileUnusable."""
+    load(home, name)
+    data = read_regular(home.agents / f"{name}.md", limit=DEFINITION_BYTES)
+    return "" if data is None else data.decode("utf-8-sig", errors="replace")
+
+
+def _front_matter(content: Mapping[str, object], path: Path) -> FrontMatter:
+    try:
+        return FrontMatter.model_validate(dict(content))
     except ValidationError as error:
         detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
         key = ".".join(str(part) for part in detail["loc"])

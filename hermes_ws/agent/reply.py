@@ -28,6 +28,7 @@ from hermes_ws.agent.models.model import (
 from hermes_ws.agent.ports import Narrator, Redaction
 from hermes_ws.contract.content import Block, Message, ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from hermes_ws.contract.errors import ModelFailed, StorageUnavailable
+from hermes_ws.scope.sections import PriceConfig
 from hermes_ws.wire.frames import scrub
 
 CLOSING_S: Final = 10.0
@@ -36,6 +37,12 @@ longer than this is as good as gone, and an interrupt must end."""
 
 REPLY_CHARACTERS: Final = 4_000_000
 """Text and reasoning of one reply: beyond any model's output, and the end of one that floods."""
+
+PRICED_TOKENS: Final = 1_000_000
+"""Prices are stated for so many tokens."""
+
+Meter = Callable[[Usage], tuple[int, int]]
+"""Told what a reply consumed; says how full the context is and what fits into it."""
 
 CALLS: Final = 128
 """Calls of one reply, for the same reason."""
@@ -74,13 +81,21 @@ async def commit(work: Callable[[], Awaitable[None]]) -> None:
         raise StorageUnavailable(f"Nothing could be stored for {CLOSING_S:g} seconds.")
 
 
-async def receive(model: Model, request: ModelRequest, *, narrator: Narrator, redaction: Redaction) -> Reply:
+async def receive(
+    model: Model,
+    request: ModelRequest,
+    *,
+    narrator: Narrator,
+    redaction: Redaction,
+    meter: Meter = lambda counted: (0, 0),
+    price: PriceConfig | None = None,
+) -> Reply:
     """Stream one reply, tell it as it comes, and commit it.
 
     Raises ModelFailed and its kinds; what had come by then is committed as partial first, as it is on cancellation.
     Once the whole message is committed this is not cancelled any more: whoever gets a reply owes its calls results.
     """
-    receiving = _Receiving(model, narrator, redaction)
+    receiving = _Receiving(model, narrator, redaction, price)
     try:
         async with model.stream(request) as pieces:
             async for piece in pieces:
@@ -92,15 +107,27 @@ async def receive(model: Model, request: ModelRequest, *, narrator: Narrator, re
     await receiving.commit(partial=False)
     reply = receiving.reply()
     # Not to be interrupted: calls are committed now, and an interrupt must not pass between them and their results.
-    await commit(lambda: narrator.usage(reply.usage))
+    full, limit = meter(reply.usage)
+    await commit(lambda: narrator.usage(reply.usage, context_tokens=full, context_limit=limit))
     return reply
+
+
+def cost(counted: UsagePiece, price: PriceConfig | None) -> float | None:
+    """What these tokens cost in US dollars; None when the price is not known. Cached ones are among the input."""
+    if price is None:
+        return None
+    cached = min(counted.cached_tokens, counted.input_tokens)
+    for_cached = price.input if price.cached is None else price.cached
+    paid = (counted.input_tokens - cached) * price.input + cached * for_cached + counted.output_tokens * price.output
+    return paid / PRICED_TOKENS
 
 
 @final
 class _Receiving:
     """What has come of a reply so far."""
 
-    def __init__(self, model: Model, narrator: Narrator, redaction: Redaction) -> None:
+    def __init__(self, model: Model, narrator: Narrator, redaction: Redaction, price: PriceConfig | None) -> None:
+        self._price = price
         self._model = model
         self._narrator = narrator
         self._redaction = redaction
@@ -171,6 +198,7 @@ class _Receiving:
             input_tokens=self._usage.input_tokens,
             output_tokens=self._usage.output_tokens,
             cached_tokens=self._usage.cached_tokens,
+            cost_usd=cost(self._usage, self._price),
             model=self._model.name,
             duration_ms=round((now - self._began) * 1000),
             time_to_first_token_ms=None if self._first is None else round((self._first - self._began) * 1000),

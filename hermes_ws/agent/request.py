@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from pydantic import JsonValue
 
+from hermes_ws.agent import memory, skills
 from hermes_ws.agent.approvals import ApprovalPolicy
+from hermes_ws.agent.compaction import ROOMY, Window
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.ports import Redaction
 from hermes_ws.contract.content import Message
 from hermes_ws.scope.private_file import read_regular
 from hermes_ws.scope.profile_scope import ProfileScope
+from hermes_ws.scope.sections import PriceConfig
 
 SOUL_BYTES: Final = 65_536
 """A character sketch; longer than this it would be a manual, and belongs into a skill."""
@@ -29,27 +32,47 @@ class TurnSettings:
     soul: str
     toolsets: tuple[str, ...]
     deadline_s: float
+    memory: str = ""
+    user: str = ""
+    skills: tuple[str, ...] = ()
+    window: Window = ROOMY
+    price: PriceConfig | None = None
+
+    def bare(self) -> TurnSettings:
+        """Without anything that the profile's user or agent has written: what safe mode leaves."""
+        return replace(self, soul="", memory="", user="", skills=())
 
 
 def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
-    """Read the settings of a turn from a scope. Reads SOUL.md: call it in a worker thread, with the home bound.
+    """Read the settings of a turn from a scope. Reads files of the home: call it in a worker thread, with it bound.
 
     `confined` tells whether a kernel confines what the tools do; where it does not, nothing is allowed by default.
     """
     soul = read_regular(scope.home.soul, limit=SOUL_BYTES)
+    config = scope.config
     return TurnSettings(
-        policy=ApprovalPolicy(scope.config.approvals.mode, scope.config.approvals.rules, confined),
+        policy=ApprovalPolicy(config.approvals.mode, config.approvals.rules, confined),
         redaction=scope.secrets,
         soul="" if soul is None else soul.decode("utf-8", errors="replace").strip(),
-        toolsets=scope.config.agent.toolsets,
+        toolsets=config.agent.toolsets,
         deadline_s=scope.terminal.deadline_s,
+        memory=memory.read(scope.home, "memory"),
+        user=memory.read(scope.home, "user"),
+        skills=tuple(f"- {each.name}: {each.description}" for each in skills.list(scope.home) if not each.problem),
+        window=Window(
+            config.model.context_tokens, config.compaction.at, config.compaction.keep, config.compaction.automatic
+        ),
+        price=config.model.price,
     )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """One turn. `history` is oldest first and ends with the user's message; `launch` is what the session asked for."""
+    """One turn. `history` is oldest first and ends with the user's message; `launch` is what the session asked for.
+
+    `frozen` is text that the session was made with, `note` what only this thread is told; both stand in the prompt.
+    """
 
     history: Sequence[Message]
     definition: AgentDefinition
@@ -60,6 +83,9 @@ class TurnRequest:
     settings: TurnSettings
     unattended: bool = False
     launch: Mapping[str, JsonValue] | None = None
+    frozen: str = ""
+    note: str = ""
+    reads_rules: bool = True
 
     @property
     def toolsets(self) -> tuple[str, ...]:

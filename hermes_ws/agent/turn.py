@@ -6,6 +6,7 @@ request: a message that was cut off is there as partial, and each call has its r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
@@ -14,15 +15,26 @@ import trio
 
 from hermes_ws.agent.approvals import SessionApprovals
 from hermes_ws.agent.calls import Batch, Workbench
+from hermes_ws.agent.context import Context
 from hermes_ws.agent.history import repaired
 from hermes_ws.agent.models.model import Model, ModelRequest
-from hermes_ws.agent.ports import Asker, Hands, Narrator
-from hermes_ws.agent.prompt import rules, system_prompt
+from hermes_ws.agent.ports import (
+    Asker,
+    Delegates,
+    Hands,
+    Hooks,
+    Memory,
+    Narrator,
+    NoAnswerer,
+    QuestionExpired,
+    Steering,
+)
+from hermes_ws.agent.prompt import PromptParts, found_rules, system_prompt
 from hermes_ws.agent.reply import Reply, commit, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.tools.registry import enabled
 from hermes_ws.contract.content import Message, Usage
-from hermes_ws.contract.errors import HermesError, NotFound, StaleEpoch, StorageUnavailable
+from hermes_ws.contract.questions import CONTINUE, ContinueParams, ContinueResult
 
 __all__ = ["TurnEnd", "TurnRequest", "TurnSettings", "run_turn", "settings_of"]
 
@@ -47,6 +59,10 @@ async def run_turn(
     asker: Asker,
     approvals: SessionApprovals,
     model: Model,
+    steering: Steering | None = None,
+    delegates: Delegates | None = None,
+    memory: Memory | None = None,
+    hooks: Hooks | None = None,
 ) -> TurnEnd:
     """Run one turn. The model belongs to it and is closed when it is left.
 
@@ -54,59 +70,115 @@ async def run_turn(
     cancelled is the interrupt: what the model said is committed as partial, each call gets a result, both within
     `reply.CLOSING_S`, and the cancellation goes on.
     """
-    bench = Workbench(request, enabled(request.toolsets), narrator, hands, asker, approvals)
-    total = Usage(model=model.name)
+    tools = enabled(request.toolsets)
+    bench = Workbench(
+        request, tools, narrator, hands, asker, approvals, delegates=delegates, memory=memory, hooks=hooks
+    )
     try:
-        system = await _system(bench)
-        messages = repaired(request.history)
-        specs = [tool.spec for tool in bench.tools.values()]
-        redaction = request.settings.redaction
-        for step in range(1, request.max_turns + 1):
-            asked = ModelRequest(system, messages, specs)
-            reply = await receive(model, asked, narrator=narrator, redaction=redaction)
-            total = _sum(total, reply.usage)
-            await commit(partial(_remark, narrator, reply))
-            if reply.message is not None:
-                messages.append(reply.message)
-            if not reply.calls:
-                return TurnEnd(total, step)
-            results = await Batch(bench, reply.calls).run()
-            messages.append(Message(message_id=f"step-{step}", role="tool", text="", content=list(results)))
-        await narrator.notice(
-            "warning",
-            "max_turns",
-            f"The agent was asked {request.max_turns} times in this turn, and stopped there.",
-            hint="Send a message to let it go on, or raise agent.max_turns.",
-        )
-        return TurnEnd(total, request.max_turns)
+        return await _Turn(bench, model, steering).run()
     finally:
         with trio.move_on_after(MODEL_CLOSING_S, shield=True):
             await model.aclose()
 
 
-async def _system(bench: Workbench) -> str:
-    """The system prompt. Rules that cannot be read are said and left out: they must not keep anyone from talking."""
-    request, hands = bench.request, bench.hands
-    found = ""
-    try:
-        found = await rules(hands)
-    except NotFound:
-        pass
-    except (StorageUnavailable, StaleEpoch):
-        raise
-    except HermesError as error:
-        await bench.narrator.notice(
-            "warning", "rules_unreadable", f"The rules of the directory could not be read. {error.message}", error.hint
+@final
+class _Turn:
+    """What has come of a turn so far."""
+
+    def __init__(self, bench: Workbench, model: Model, steering: Steering | None) -> None:
+        self._bench = bench
+        self._request = bench.request
+        self._narrator = bench.narrator
+        self._model = model
+        self._steering = steering
+        self._total = Usage(model=model.name)
+        self._steps = 0
+
+    async def run(self) -> TurnEnd:
+        bench, request = self._bench, self._request
+        redaction = request.settings.redaction
+        system = await self._system()
+        specs = [tool.spec for tool in bench.tools.values()]
+        context = Context(request.settings.window, self._model, self._narrator, redaction, system)
+        messages = repaired(request.history)
+        limit = request.max_turns
+        while True:
+            messages += await self._steered()
+            if self._steps == limit:
+                if not await self._goes_on(limit):
+                    return TurnEnd(self._total, self._steps)
+                limit += request.max_turns
+            self._steps += 1
+            messages, summing = await context.fitted(messages)
+            self._total = add(self._total, summing) if summing is not None else self._total
+            asked = ModelRequest(system, messages, specs)
+            reply = await receive(
+                self._model,
+                asked,
+                narrator=self._narrator,
+                redaction=redaction,
+                meter=context.meter,
+                price=request.settings.price,
+            )
+            self._total = add(self._total, reply.usage)
+            await commit(partial(_remark, self._narrator, reply))
+            if reply.message is not None:
+                messages.append(reply.message)
+            if reply.calls:
+                results = await Batch(bench, reply.calls).run()
+                messages.append(Message(message_id=f"step-{self._steps}", role="tool", text="", content=list(results)))
+            else:
+                said = () if self._steering is None else await self._steering.finish()
+                if not said:
+                    return TurnEnd(self._total, self._steps)
+                messages += said
+
+    async def _steered(self) -> Sequence[Message]:
+        return () if self._steering is None else await self._steering.take()
+
+    async def _goes_on(self, turns: int) -> bool:
+        """Ask whether to go on after so many steps. Nobody who can be asked, and no answer in time, are no consent."""
+        request = self._request
+        if not request.unattended:
+            asked = ContinueParams(session_id=request.session_id, thread_id=request.thread_id, turns=turns)
+            try:
+                answer = await self._bench.asker.ask(CONTINUE, asked)
+            except (NoAnswerer, QuestionExpired):
+                pass
+            else:
+                if not isinstance(answer, ContinueResult):
+                    raise TypeError(f"an answer to continue is a ContinueResult, not {type(answer).__name__}")
+                if answer.go_on:
+                    return True
+        await self._narrator.notice(
+            "warning",
+            "max_turns",
+            f"The agent was asked {turns} times in this turn, and stopped there.",
+            hint="Send a message to let it go on, or raise agent.max_turns.",
         )
-    prompt = system_prompt(
-        request.definition,
-        soul=request.settings.soul,
-        profile=request.profile,
-        cwd=hands.cwd,
-        tools=tuple(bench.tools),
-        rules=found,
-    )
-    return request.settings.redaction.redact(prompt)
+        return False
+
+    async def _system(self) -> str:
+        """The system prompt, redacted."""
+        request, hands = self._request, self._bench.hands
+        rules = await found_rules(hands, self._narrator) if request.reads_rules else ""
+        settings = request.settings
+        prompt = system_prompt(
+            PromptParts(
+                definition=request.definition,
+                soul=settings.soul,
+                profile=request.profile,
+                cwd=hands.cwd,
+                tools=tuple(self._bench.tools),
+                rules=rules,
+                memory=settings.memory,
+                user=settings.user,
+                skills=settings.skills,
+                frozen=request.frozen,
+                note=request.note,
+            )
+        )
+        return settings.redaction.redact(prompt)
 
 
 async def _remark(narrator: Narrator, reply: Reply) -> None:
@@ -121,11 +193,17 @@ async def _remark(narrator: Narrator, reply: Reply) -> None:
         await narrator.notice("warning", "model_empty", "The model answered nothing.", "Ask again, or another model.")
 
 
-def _sum(total: Usage, step: Usage) -> Usage:
+def add(total: Usage, step: Usage) -> Usage:
+    """Both together. The first token is that of the first step; a cost is known only when that of every step is."""
+    first = total == Usage(model=total.model)
+    cost = step.cost_usd if first else None
+    if not first and total.cost_usd is not None and step.cost_usd is not None:
+        cost = total.cost_usd + step.cost_usd
     return Usage(
         input_tokens=total.input_tokens + step.input_tokens,
         output_tokens=total.output_tokens + step.output_tokens,
         cached_tokens=total.cached_tokens + step.cached_tokens,
+        cost_usd=cost,
         model=step.model,
         duration_ms=total.duration_ms + step.duration_ms,
         time_to_first_token_ms=(

@@ -56,6 +56,16 @@ class Message(Result):
     content: list[Block] = []
 
 
+SUMMARY_ID = "summary"
+"""The id of the message that a summary becomes for a model. No stored message has it."""
+
+
+def summary_message(text: str) -> Message:
+    """A summary of the older messages, as a model reads it in their place."""
+    words = f"Summary of the conversation so far; what follows it is verbatim.\n\n{text}"
+    return Message(message_id=SUMMARY_ID, role="user", text=words, content=[TextBlock(text=words)])
+
+
 class Usage(Result):
     """What a step or an execution consumed. Tokens are counts; `cost_usd` is null where the price is not known."""
 

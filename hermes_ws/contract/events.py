@@ -232,9 +232,67 @@ class RequestCancel(Result):
 
 
 class UsageUpdate(Result):
-    """What one step of an execution consumed."""
+    """What one step of an execution consumed. `context_tokens` of `context_limit` is how full the model's context is;
+    both are about right, since only the provider counts, and null where nothing is known."""
 
     usage: Usage
+    context_tokens: int | None = None
+    context_limit: int | None = None
+
+
+class CompactionStart(Result):
+    """The older messages of the thread are about to be summarised: `context` is full, a `request`, or a `fork`."""
+
+    reason: str
+
+
+class CompactionComplete(Result):
+    """From now on a summary stands for the first `covered` messages when a model reads the thread.
+
+    `soft`: the journal is untouched, and the model sees the summary and the messages from `first_kept` on. `hard`: the
+    journal holds nothing else any more, in a new generation. Tokens are estimates.
+    """
+
+    mode: Literal["soft", "hard"]
+    summary: str
+    first_kept: str | None
+    covered: int
+    tokens_before: int
+    tokens_after: int
+
+
+class ThreadForked(Result):
+    """Another thread took over this one's history, up to a message or all of it."""
+
+    thread_id: str
+    from_message_id: str | None
+
+
+class SubagentStart(Result):
+    """A subagent begins: a thread of this session, which can be read and talked to like any other."""
+
+    subagent_id: str
+    thread_id: str
+    parent_id: str
+    call_id: str
+    goal: str
+    agent: str
+    depth: int
+    task_index: int
+    task_count: int
+
+
+class SubagentComplete(Result):
+    """What came of a subagent's task. Its thread stays, with all that it did."""
+
+    subagent_id: str
+    thread_id: str
+    status: Literal["completed", "failed", "interrupted"]
+    summary: str
+    tool_count: int
+    last_tool: str | None
+    usage: Usage
+    duration_s: float
 
 
 class Notice(Result):
@@ -279,6 +337,11 @@ CATALOG: tuple[Event, ...] = (
         RequestCancel,
         doc="A question that this connection was sent needs no answer any more.",
     ),
+    event("thread.forked", ThreadForked, doc="Another thread took over this one's history."),
+    event("subagent.start", SubagentStart, doc="A subagent begins."),
+    event("subagent.complete", SubagentComplete, doc="A subagent's task came to its end."),
+    event("compaction.start", CompactionStart, doc="The older messages are about to be summarised."),
+    event("compaction.complete", CompactionComplete, doc="A summary stands for the older messages."),
     event("usage.update", UsageUpdate, doc="What one step consumed."),
     event("notice", Notice, doc="A sentence for the person."),
 )

@@ -24,11 +24,14 @@ from hermes_ws.scope.private_file import read_regular
 from hermes_ws.scope.sections import (
     AgentConfig,
     ApprovalsConfig,
+    CompactionConfig,
     DisplayConfig,
+    HooksConfig,
     LimitsConfig,
     ModelConfig,
     ProfilesConfig,
     ProviderConfig,
+    QuickCommandConfig,
     SecretsConfig,
     Section,
     ServerConfig,
@@ -61,6 +64,9 @@ class ProfileConfig(Section):
     agent: AgentConfig = AgentConfig()
     terminal: TerminalConfig = TerminalConfig()
     approvals: ApprovalsConfig = ApprovalsConfig()
+    compaction: CompactionConfig = CompactionConfig()
+    hooks: HooksConfig = HooksConfig()
+    quick_commands: Mapping[str, QuickCommandConfig] = {}
     display: DisplayConfig = DisplayConfig()
     server: ServerConfig = ServerConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -126,7 +126,7 @@ def test_the_settings_of_a_turn_come_from_the_scope(tmp_path: Path) -> None:
     scope.home.soul.write_text("Be kind.\n")
     settings = settings_of(scope, confined=True)
     assert settings.policy == ApprovalPolicy("deny", scope.config.approvals.rules, confined=True)
-    assert (settings.soul, settings.deadline_s, settings.toolsets) == ("Be kind.", 7, ("terminal", "files", "ask"))
+    assert (settings.soul, settings.deadline_s, settings.toolsets) == ("Be kind.", 7, scope.config.agent.toolsets)
     assert settings.redaction is scope.secrets
 
 

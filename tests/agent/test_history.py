@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.history import calls_of, repaired, results_of
-from hermes_ws.agent.prompt import RULES_BYTES, rules, system_prompt
+from hermes_ws.agent.prompt import RULES_BYTES, PromptParts, rules, system_prompt
 from hermes_ws.contract.content import Message, TextBlock, ToolCallBlock, ToolResultBlock
 from tests.agent.twins import DIRECTORY, HandsTwin, user
 
@@ -66,6 +66,6 @@ async def test_rules_are_read_through_the_hands_and_bounded() -> None:
 
 
 def test_a_prompt_says_what_there_is_and_nothing_else() -> None:
-    bare = system_prompt(AgentDefinition("a", "Do."), soul="", profile="p", cwd=DIRECTORY, tools=(), rules="")
+    bare = system_prompt(PromptParts(AgentDefinition("a", "Do."), soul="", profile="p", cwd=DIRECTORY, tools=()))
     where = f"You work for the profile “p”. Your directory is {DIRECTORY}; relative paths start there."
     assert bare == f"Do.\n\n{where} You have no tools in this conversation."

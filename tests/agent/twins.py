@@ -49,6 +49,7 @@ class NarratorTwin:
         self.live: dict[str, str] = {}
         self.thought: dict[str, str] = {}
         self.progress: dict[str, str] = {}
+        self.metered = (0, 0)
         self.before: Callable[[str], Awaitable[None]] | None = None
         self._messages = 0
 
@@ -96,8 +97,17 @@ class NarratorTwin:
         await self._say("tool_results", list(blocks))
         self.history.append(Message(message_id=f"t{len(self.history)}", role="tool", text="", content=list(blocks)))
 
-    async def usage(self, usage: Usage) -> None:
+    async def usage(self, usage: Usage, *, context_tokens: int = 0, context_limit: int = 0) -> None:
+        self.metered = (context_tokens, context_limit)
         await self._say("usage", usage)
+
+    async def compaction_start(self, reason: str) -> None:
+        await self._say("compaction_start", reason)
+
+    async def compaction_complete(
+        self, summary: str, first_kept: str, *, covered: int, tokens_before: int, tokens_after: int
+    ) -> None:
+        await self._say("compaction_complete", (summary, first_kept, covered, tokens_before, tokens_after))
 
     async def notice(self, level: Level, type: str, message: str, hint: str = "") -> None:
         await self._say("notice", (level, type, message, hint))

@@ -14,6 +14,7 @@ from typing import Final, final
 
 import trio
 
+from hermes_ws.agent.compaction import INSTRUCTIONS
 from hermes_ws.agent.history import calls_of, results_of, text_of
 from hermes_ws.agent.models.model import (
     EndPiece,
@@ -40,6 +41,9 @@ QUOTED_LINES: Final = 12
 QUOTED_CHARACTERS: Final = 2000
 """Characters of a tool's answer that are quoted."""
 
+SUMMARY_LINE: Final = 120
+"""Characters of each line of the user that a summary quotes."""
+
 _WORDS: Final = re.compile(r"\s*\S+|\s+\Z")
 _FAILURES: Final = (ModelFailed, ModelUnauthorised, ModelRateLimited, LaunchCredentialsUnavailable)
 
@@ -64,6 +68,10 @@ class LoopbackModel:
 
 
 async def _reply(request: ModelRequest) -> AsyncGenerator[Piece, None]:
+    if request.system == INSTRUCTIONS:
+        async for piece in _summary(request):
+            yield piece
+        return
     asked = _last_question(request.messages)
     script = read(text_of(request.messages[asked])) if asked is not None else Script("", ())
     since = request.messages[asked + 1 :] if asked is not None else ()
@@ -87,6 +95,17 @@ async def _reply(request: ModelRequest) -> AsyncGenerator[Piece, None]:
             counted = step
     yield UsagePiece(counted.input_tokens, counted.output_tokens or spoken)
     yield EndPiece("tool_calls" if steps and isinstance(steps[-1], Call) else "stop")
+
+
+async def _summary(request: ModelRequest) -> AsyncGenerator[Piece, None]:
+    """What a summary of a conversation is made of here: the beginning of what was said in it, in a few words."""
+    said = [line for message in request.messages for line in text_of(message).splitlines()]
+    words = [line.removeprefix("user> ") for line in said if line.startswith("user> ")]
+    quoted = "; ".join(line[:SUMMARY_LINE] for line in words[:QUOTED_LINES])
+    await trio.lowlevel.checkpoint()
+    yield TextPiece(f"{len(said)} lines were summarised. The user said: {quoted}.")
+    yield UsagePiece(sum(len(line.split()) for line in said), 1)
+    yield EndPiece("stop")
 
 
 def _last_question(messages: Sequence[Message]) -> int | None:

@@ -9,14 +9,14 @@ from typing import Literal, TypeVar, cast, final
 from pydantic import JsonValue
 
 from hermes_ws.agent.models.model import ToolSpec
-from hermes_ws.agent.ports import Asker, Hands, ToolOutcome
+from hermes_ws.agent.ports import Asker, Delegates, Hands, Memory, ToolOutcome
 from hermes_ws.contract.errors import InvalidParams
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.validation import read_params
 
 P = TypeVar("P", bound=Params)
 
-Need = Literal["reads", "writes", "runs", "asks"]
+Need = Literal["reads", "writes", "runs", "asks", "delegates", "remembers"]
 
 
 @final
@@ -47,6 +47,9 @@ class ToolContext:
     deadline_s: float
     progress: Callable[[str], None]
     redact: Callable[[str], str]
+    call_id: str = ""
+    delegates: Delegates | None = None
+    memory: Memory | None = None
 
 
 Run = Callable[[ToolContext], Awaitable[ToolOutcome]]
