@@ -9,7 +9,6 @@ others end, and everybody finds that one (case REAP-12).
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +42,8 @@ REPORT_LINES: Final = 15
 
 REPORT_BYTES: Final = 64 * 1024
 """How far back these lines are looked for."""
+
+SHELL: Final = "/bin/sh"
 
 BASE_NAMES: Final = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "SHELL")
 """What a started server gets of the environment, besides `HERMES_HOME`: what it knows must not depend on who asked."""
@@ -125,15 +126,20 @@ async def ensure(home: Path, environ: Mapping[str, str], *, patience: float = PA
 class Started:
     """A server that was started here, and the log that it writes to."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path, offset: int) -> None:
-        self._process = process
+    def __init__(self, pid: int, log: Path, offset: int) -> None:
+        self._pid = pid
+        self._status: int | None = None
         self._log = log
         self._offset = offset
 
     @property
     def ended(self) -> bool:
         """Whether it is gone again; also when another one was faster."""
-        return self._process.poll() is not None
+        if self._status is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+        return self._status is not None
 
     def report(self) -> str:
         """Why it ended, as far as its log says: the last lines that it wrote itself."""
@@ -146,7 +152,7 @@ class Started:
         except OSError:
             pass
         said = "\n".join(lines) or "It said nothing."
-        return f"The server ended with status {self._process.returncode}. {said}\nThe whole log: {self._log}"
+        return f"The server ended with status {self._status}. {said}\nThe whole log: {self._log}"
 
 
 def start(root: Path, environ: Mapping[str, str]) -> Started:
@@ -160,18 +166,22 @@ def start(root: Path, environ: Mapping[str, str]) -> Started:
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         offset = os.fstat(descriptor).st_size
-        process = subprocess.Popen(
-            [sys.executable, "-m", "hermes_ws.cli.main", "serve", "--port", "0", "--idle-exit", str(IDLE_EXIT)],
-            stdin=subprocess.DEVNULL,
-            stdout=descriptor,
-            stderr=descriptor,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
+        serve = (sys.executable, "-m", "hermes_ws.cli.main", "serve", "--port", "0", "--idle-exit", str(IDLE_EXIT))
+        # Through a shell for its cd alone: a server that outlives its terminal must not hold on to a directory there.
+        pid = os.posix_spawn(
+            SHELL,
+            (SHELL, "-c", 'cd / && exec "$@"', "sh", *serve),
+            environment,
+            file_actions=(
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, descriptor, 1),
+                (os.POSIX_SPAWN_DUP2, descriptor, 2),
+            ),
+            setsid=True,
         )
     finally:
         os.close(descriptor)
-    return Started(process, log, offset)
+    return Started(pid, log, offset)
 
 
 async def _look(root: Path, place: Path, profile: str | None) -> Found:
