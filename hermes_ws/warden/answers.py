@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from types import MappingProxyType
+from typing import Final, final
 
 from hermes_ws.contract import errors
 from hermes_ws.warden import orders
@@ -23,6 +24,15 @@ _ERRNO = 4095
 """The largest errno of the kernel."""
 
 
+OVER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        orders.PROCESSES_OVER: "Ended: more processes than terminal.processes allows.",
+        orders.DISK_OVER: "Ended: the profile's home/ holds more than terminal.disk_bytes allows.",
+    }
+)
+"""What is said of a command that was ended because a limit of all commands together was passed."""
+
+
 Header = Mapping[str, object]
 """The first line of a file operation's answer, not yet believed."""
 
@@ -35,7 +45,7 @@ class Ended:
     number: int
     exit_code: int | None
     signal: int | None
-    over: bool
+    over: str | None
     stage: str | None
     errno: int
 
@@ -46,18 +56,24 @@ def ended(data: bytes) -> Ended:
     stage = None if answer.get("stage") is None else orders.text(answer, "stage")
     if stage not in (None, "fork", "cwd", "limits", "exec"):
         raise orders.Malformed("no such stage")
+    over = None if answer.get("over") is None else orders.text(answer, "over")
+    if over not in (None, orders.PROCESSES_OVER, orders.DISK_OVER):
+        raise orders.Malformed("no such limit")
     return Ended(
         number=orders.integer(answer, "id"),
         exit_code=orders.maybe(answer, "exit", high=255),
         signal=orders.maybe(answer, "signal", low=1, high=64),
-        over=answer.get("over") is True,
+        over=over,
         stage=stage,
         errno=orders.maybe(answer, "errno", high=_ERRNO) or 0,
     )
 
 
-def confinement(data: bytes) -> Confinement:
-    """What the warden says once it is ready; raises `orders.Malformed`, and `WardenFailed` with its reason."""
+def confinement(data: bytes, *, bubblewrap: bool) -> Confinement:
+    """What the warden says once it is ready; raises `orders.Malformed`, and `WardenFailed` with its reason.
+
+    Whether it was started in namespaces the server knows itself.
+    """
     if not data:
         raise errors.WardenFailed("The warden ended before it was ready.")
     answer = orders.decode(data)
@@ -67,9 +83,10 @@ def confinement(data: bytes) -> Confinement:
     return Confinement(
         landlock_abi=orders.integer(report, "landlock_abi", high=1000),
         seccomp=orders.flag(report, "seccomp"),
-        bubblewrap=False,
+        bubblewrap=bubblewrap,
         dropped_capabilities=orders.flag(report, "dropped_capabilities"),
         notes=tuple(note[:_NOTE_CHARACTERS] for note in orders.texts(report, "notes")[:_NOTES]),
+        processes="kernel" if orders.flag(report, "counts_processes") else "counted",
     )
 
 
@@ -85,7 +102,31 @@ def file_header(answer: bytes, path: Path) -> tuple[Header, bytes]:
         raise errors.WardenFailed(f"The operation on {path} was answered with nonsense.") from error
     if number:
         raise file_error(number, path)
+    if "expression" in header:
+        raise errors.InvalidParams(
+            f"The expression cannot be searched for: {str(header['expression'])[:_NOTE_CHARACTERS]}."
+        )
     return header, rest
+
+
+def lines(answer: bytes, path: Path) -> tuple[list[Header], bool]:
+    """The lines of a listing or a search, and whether there was more; raises what the first line stands for.
+
+    An answer without a last line was cut off, by a deadline or by its size: there was more.
+    """
+    _, rest = file_header(answer, path)
+    told: list[Header] = []
+    for line in rest.split(b"\n")[: orders.LINES + 1]:
+        if not line:
+            continue
+        try:
+            value = orders.decode(line)
+        except orders.Malformed:
+            break
+        if "more" in value:
+            return told, value["more"] is not False
+        told.append(value)
+    return told, True
 
 
 def not_started(end: Ended, path: Path) -> errors.HermesError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from hermes_ws.contract import errors
-from hermes_ws.warden import landlock, orders
+from hermes_ws.warden import landlock, orders, places
 from hermes_ws.warden.grants import Command, Confinement, Grants
 
 
@@ -45,7 +46,7 @@ def checked_path(path: Path) -> str:
     return str(path)
 
 
-def wishes(grants: Grants, probed: Confinement | None) -> dict[str, object]:
+def wishes(grants: Grants, probed: Confinement | None, *, namespaces: bool) -> dict[str, object]:
     """The first order to a warden: what it shall confine itself to. Raises `InvalidParams` for what is no path."""
     limits = grants.limits
     return {
@@ -55,9 +56,12 @@ def wishes(grants: Grants, probed: Confinement | None) -> dict[str, object]:
         "unix_sockets": grants.unix_sockets,
         "read": [checked_path(path) for path in grants.read],
         "write": [checked_path(path) for path in grants.write],
-        "prefixes": sorted({sys.prefix, sys.base_prefix}),
+        "prefixes": list(prefixes()),
         "abi_ceiling": landlock.KNOWN_ABI if probed is None else probed.landlock_abi,
         "seccomp": probed is None or probed.seccomp,
+        "namespaces": namespaces,
+        "user": None if grants.user is None else {"uid": grants.user[0], "gid": grants.user[1]},
+        "disk": None if grants.disk is None else {"path": checked_path(grants.disk[0]), "bytes": grants.disk[1]},
         "limits": {
             "memory_bytes": limits.memory_bytes,
             "processes": limits.processes,
@@ -66,6 +70,40 @@ def wishes(grants: Grants, probed: Confinement | None) -> dict[str, object]:
             "cpu_s": limits.cpu_s,
         },
     }
+
+
+def prefixes() -> tuple[str, ...]:
+    """Where this interpreter lives; children may use it."""
+    return tuple(sorted({sys.prefix, sys.base_prefix}))
+
+
+def refuse_granted_homes(roots: Iterable[Path]) -> None:
+    """Raise `ProfileUnusable` for a root of homes in a place that every child of every profile may read."""
+    for root in roots:
+        for place in (*places.SYSTEM, *prefixes()):
+            real = Path(os.path.realpath(place))
+            if str(real) != "/" and root.is_relative_to(real):
+                raise errors.ProfileUnusable(
+                    f"Homes cannot lie in {root}: commands of every profile may read {place}.",
+                    hint="Move the homes, for example to /var/lib or below your own home directory.",
+                    path=str(root),
+                )
+
+
+def user(grants: Grants, bubblewrap: Path | None) -> None:
+    """Raise `ConfinementUnavailable` when the children are to be somebody whom this server cannot make them."""
+    if grants.user is None:
+        return
+    if os.geteuid() != 0:
+        raise errors.ConfinementUnavailable(
+            "terminal.user names another user, and only a server of root can become one.",
+            hint="Leave terminal.user out, or start the server as root.",
+        )
+    if bubblewrap is None:
+        raise errors.ConfinementUnavailable(
+            "terminal.user needs bubblewrap: without it the other user cannot pass through the profile's home.",
+            hint="Install bubblewrap, or leave terminal.user out.",
+        )
 
 
 def require(found: Confinement) -> None:

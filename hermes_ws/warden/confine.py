@@ -10,28 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import os
+import signal
 import socket
 from collections.abc import Mapping
 from typing import Final, NamedTuple, final
 
-from hermes_ws.warden import capabilities, landlock, libc, orders, seccomp
+from hermes_ws.warden import capabilities, landlock, libc, limits, orders, places, seccomp
 from hermes_ws.warden.landlock import Rule
 from hermes_ws.warden.limits import ChildLimits
-
-_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
-_PROC_FILES: Final = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")
-"""What programs ask about the machine. Not `/proc` itself: command lines of every process are in there."""
-
-_ETC_FILES: Final = (
-    *("passwd", "group", "hosts", "resolv.conf", "nsswitch.conf", "host.conf", "gai.conf", "networks"),
-    *("ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ca-certificates", "ca-certificates.conf", "pki/tls/certs"),
-    *("ld.so.*", "alternatives", "localtime", "timezone", "gitconfig", "ssh/ssh_config", "ssh/ssh_config.d"),
-    *("protocols", "services", "mime.types", "inputrc", "terminfo", "bash.bashrc", "profile", "python3*"),
-)
-"""What root's children may read of `/etc`; not `ssl` as a whole, which holds private keys."""
 
 _OOM_SCORE: Final = 300
 """When memory runs out a command goes before the server does."""
@@ -50,6 +37,9 @@ class Wishes(NamedTuple):
     abi_ceiling: int
     seccomp: bool
     limits: ChildLimits
+    namespaces: bool
+    user: tuple[int, int] | None
+    disk: tuple[str, int] | None
 
     @staticmethod
     def parse(order: Mapping[str, object]) -> Wishes:
@@ -64,6 +54,9 @@ class Wishes(NamedTuple):
             abi_ceiling=orders.integer(order, "abi_ceiling"),
             seccomp=orders.flag(order, "seccomp"),
             limits=ChildLimits.parse(orders.section(order, "limits")),
+            namespaces=orders.flag(order, "namespaces"),
+            user=_user(order),
+            disk=_disk(order),
         )
 
 
@@ -77,16 +70,25 @@ class Confined(NamedTuple):
     seccomp: bool
     dropped_capabilities: bool
     notes: tuple[str, ...]
+    namespaces: bool = False
+    counts_processes: bool = False
+    """Whether the kernel refuses to fork beyond the limit; if not, the warden counts."""
 
     def readable(self, wishes: Wishes) -> tuple[str, ...] | None:
         """Where files may be read, for the warden to check itself where the kernel does not."""
         if self.child_layer is not None or wishes.confine == "off":
             return None
-        return (*_SYSTEM, *wishes.prefixes, *wishes.read, *wishes.write)
+        return (*places.SYSTEM, *wishes.prefixes, *wishes.read, *wishes.write)
 
     def writable(self, wishes: Wishes) -> tuple[str, ...] | None:
         """Where files may be written, likewise."""
         return None if self.child_layer is not None or wishes.confine == "off" else wishes.write
+
+    def visible(self, wishes: Wishes) -> tuple[str, ...] | None:
+        """What there is at all, in namespaces; nothing where everything can be seen, and is refused by the kernel."""
+        if not self.namespaces:
+            return None
+        return (*places.SYSTEM, *wishes.prefixes, *wishes.read, *wishes.write, "/etc", "/dev", "/tmp")
 
     def report(self) -> dict[str, object]:
         """The part that the server is told."""
@@ -94,6 +96,8 @@ class Confined(NamedTuple):
             "landlock_abi": self.landlock_abi,
             "seccomp": self.seccomp,
             "dropped_capabilities": self.dropped_capabilities,
+            "namespaces": self.namespaces,
+            "counts_processes": self.counts_processes,
             "notes": list(self.notes),
         }
 
@@ -114,6 +118,8 @@ def prepare() -> None:
 def confine(wishes: Wishes) -> Confined:
     """Close the door as far as the machine can, and try it."""
     if wishes.confine == "off":
+        if wishes.user is not None:
+            _become(wishes.user)
         return Confined(None, False, 0, False, False, ("Confinement is switched off by terminal.confine.",))
     notes: list[str] = []
     libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)
@@ -127,15 +133,47 @@ def confine(wishes: Wishes) -> Confined:
             abi, layer, scoped = 0, None, False
     else:
         notes.append("This kernel has no Landlock: files are protected by their permissions alone.")
-    if not scoped:
+    if not scoped and not wishes.namespaces:
         notes.append("Signals to other processes of the user are not kept inside.")
-    if wishes.deny_network and 0 < abi < 4 and not wishes.seccomp:
+    if wishes.deny_network and 0 < abi < 4 and not wishes.seccomp and not wishes.namespaces:
         notes.append("The network cannot be denied.")
     capabilities.drop()
-    filtered = _filter(wishes, notes)
-    # The kernel asks neither layer about these; a mount namespace would.
-    notes.append("Modes, owners and times of files of the same user, and stat, are not confined.")
-    return Confined(layer, scoped, abi, filtered, capabilities.dropped(), tuple(notes))
+    if wishes.user is not None:
+        _become(wishes.user)
+    # Sockets outside are not there in namespaces; abstract ones belong to the network, and to Landlock's scopes.
+    unix_refused = wishes.deny_unix and not (wishes.namespaces and abi >= landlock.SIGNAL_SCOPE_ABI)
+    filtered = _filter(wishes, unix_refused, notes)
+    if not wishes.namespaces:
+        # The kernel asks neither layer about these; a mount namespace does.
+        notes.append("Modes, owners and times of files of the same user, and stat, are not confined.")
+        notes.append("Without namespaces there are no terminals inside of commands and no shared memory.")
+    counted = wishes.limits.processes is not None and wishes.namespaces and limits.kernel_counts()
+    return Confined(layer, scoped, abi, filtered, capabilities.dropped(), tuple(notes), wishes.namespaces, counted)
+
+
+def _become(user: tuple[int, int]) -> None:
+    """Be this user from now on. The kernel forgets two settings with the old identity."""
+    uid, gid = user
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    capabilities.drop()
+    libc.prctl(libc.PR_SET_DUMPABLE, 0)
+    libc.die_with_parent(signal.SIGKILL)
+
+
+def _user(order: Mapping[str, object]) -> tuple[int, int] | None:
+    if order.get("user") is None:
+        return None
+    user = orders.section(order, "user")
+    return orders.integer(user, "uid", low=1), orders.integer(user, "gid", low=1)
+
+
+def _disk(order: Mapping[str, object]) -> tuple[str, int] | None:
+    if order.get("disk") is None:
+        return None
+    disk = orders.section(order, "disk")
+    return orders.text(disk, "path"), orders.integer(disk, "bytes")
 
 
 def _restrict(abi: int, wishes: Wishes, notes: list[str]) -> tuple[int, bool]:
@@ -143,25 +181,31 @@ def _restrict(abi: int, wishes: Wishes, notes: list[str]) -> tuple[int, bool]:
     rules = _rules(wishes)
     child_layer, absent = landlock.ruleset(abi, rules, deny_tcp=wishes.deny_network)
     notes.extend(sentence for sentence in absent if sentence.startswith((*wishes.read, *wishes.write)))
-    own, _ = landlock.ruleset(abi, [*rules, Rule("/proc", landlock.LOOK)], deny_tcp=wishes.deny_network)
+    # The warden looks for what its children left, and opens the terminals that they are given.
+    own = [*rules, Rule("/proc", landlock.LOOK), Rule("/dev/pts", landlock.DEVICE | landlock.READ_DIR)]
+    own_layer, _ = landlock.ruleset(abi, own, deny_tcp=wishes.deny_network)
     parent = os.getppid()
-    reached = _signal_errno(parent) == 0
-    landlock.restrict(own)
-    os.close(own)
+    reached = parent != 0 and _signal_errno(parent) == 0
+    landlock.restrict(own_layer)
+    os.close(own_layer)
+    if wishes.namespaces:
+        # Nobody outside has a number in here, so there is nobody to try it on.
+        return child_layer, abi >= landlock.SIGNAL_SCOPE_ABI
     return child_layer, reached and _signal_errno(parent) == errno.EPERM
 
 
 def _rules(wishes: Wishes) -> list[Rule]:
     """What a child may touch."""
-    rules = [Rule(path, landlock.USE) for path in (*_SYSTEM, *wishes.prefixes) if os.path.realpath(path) != "/"]
-    rules += [Rule(f"/dev/{name}", landlock.DEVICE) for name in _DEVICES]
-    rules.append(Rule("/dev/pts", landlock.DEVICE | landlock.READ_DIR))
-    rules += [Rule(f"/proc/{name}", landlock.READ_FILE) for name in _PROC_FILES]
-    if os.geteuid() == 0:
-        etc = [path for pattern in _ETC_FILES for path in glob.glob(f"/etc/{pattern}")]
-        rules += [Rule(path, landlock.LOOK) for path in etc]
+    rules = [Rule(path, landlock.USE) for path in (*places.SYSTEM, *wishes.prefixes) if os.path.realpath(path) != "/"]
+    rules += [Rule(f"/dev/{name}", landlock.DEVICE) for name in places.DEVICES]
+    if wishes.namespaces:
+        # All of it is the warden's own. Other children stay unreadable: each has a layer of its own.
+        rules.append(Rule("/proc", landlock.LOOK))
+        rules.append(Rule("/dev/pts", landlock.DEVICE | landlock.READ_DIR))
+        rules += [Rule(path, landlock.CHANGE) for path in ("/tmp", "/dev/shm")]
     else:
-        rules.append(Rule("/etc", landlock.LOOK))
+        rules += [Rule(f"/proc/{name}", landlock.READ_FILE) for name in places.PROC_FILES]
+    rules += [Rule(path, landlock.LOOK) for path in places.settings()]
     rules += [Rule(path, landlock.USE, straight=True) for path in wishes.read]
     rules += [Rule(path, landlock.CHANGE, straight=True) for path in wishes.write]
     return rules
@@ -187,19 +231,19 @@ def _fenced(wishes: Wishes) -> bool:
     return False
 
 
-def _filter(wishes: Wishes, notes: list[str]) -> bool:
+def _filter(wishes: Wishes, unix_refused: bool, notes: list[str]) -> bool:
     numbers = seccomp.machine(os.uname().machine)
     if numbers is None or not wishes.seccomp:
         notes.append("No seccomp filter: sockets with a path reach what runs outside.")
         return False
     try:
-        seccomp.install(numbers, deny_network=wishes.deny_network, deny_unix=wishes.deny_unix)
+        seccomp.install(numbers, deny_network=wishes.deny_network, deny_unix=unix_refused)
     except OSError as error:
         notes.append(f"The kernel takes no seccomp filter ({error.strerror}).")
         return False
     if not wishes.deny_unix:
         notes.append("Sockets with a path are allowed by terminal.unix_sockets.")
-    return seccomp.holds() and (not wishes.deny_unix or _unix_refused())
+    return seccomp.holds() and (not unix_refused or _unix_refused())
 
 
 def _unix_refused() -> bool:

@@ -19,6 +19,7 @@ class Seen(NamedTuple):
     parent: int
     group: int
     started: int
+    ended: bool = False
 
 
 def look(pid: int) -> Seen | None:
@@ -37,11 +38,11 @@ def look(pid: int) -> Seen | None:
     fields = line[line.rfind(b")") + 2 :].split()
     if len(fields) < 20:
         return None
-    return Seen(pid, int(fields[1]), int(fields[2]), int(fields[19]))
+    return Seen(pid, int(fields[1]), int(fields[2]), int(fields[19]), fields[0] in (b"Z", b"X"))
 
 
-def below(root: int) -> list[Seen]:
-    """Every process below `root`, without it, in no order. One scan, so that what forks meanwhile may be missing."""
+def below(*roots: int) -> list[Seen]:
+    """Every process below any of `roots`, without them, in no order. One scan: what forks meanwhile may be missing."""
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -51,12 +52,18 @@ def below(root: int) -> list[Seen]:
         if name.isdecimal() and (seen := look(int(name))) is not None:
             children.setdefault(seen.parent, []).append(seen)
     found: list[Seen] = []
-    todo = [root]
+    todo = list(roots)
     while todo:
         nearest = children.pop(todo.pop(), [])
         found += nearest
         todo += [seen.pid for seen in nearest]
     return found
+
+
+def lives(seen: Seen) -> bool:
+    """Whether it is the process that was seen, and not one that has ended and waits to be reaped by its parent."""
+    now = look(seen.pid)
+    return now is not None and now.started == seen.started and not now.ended
 
 
 def send(seen: Seen, number: signal.Signals) -> None:

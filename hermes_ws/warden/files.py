@@ -30,12 +30,12 @@ def read(path: str, offset: int, limit: int, answer: int, places: Places) -> Cal
     """An operation that sends at most `limit` bytes of the regular file at `path`, from `offset` on."""
 
     def operation() -> None:
-        _must_be_within(os.path.realpath(path), places)
+        must_be_within(os.path.realpath(path), places)
         # O_NONBLOCK: opening a pipe with nobody at the other end must not wait.
         place = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         state = os.fstat(place)
         _must_be_regular(state)
-        _say(answer, {"size": state.st_size})
+        say(answer, {"size": state.st_size})
         rest = limit
         at = offset
         while rest > 0 and (piece := os.pread(place, min(rest, _PIECE), at)):
@@ -43,7 +43,7 @@ def read(path: str, offset: int, limit: int, answer: int, places: Places) -> Cal
             at += len(piece)
             rest -= len(piece)
 
-    return _answering(operation, answer)
+    return answering(operation, answer)
 
 
 def write(path: str, content: int, answer: int, places: Places) -> Callable[[], None]:
@@ -55,7 +55,7 @@ def write(path: str, content: int, answer: int, places: Places) -> Callable[[], 
 
     def operation() -> None:
         target = os.path.realpath(path)
-        _must_be_within(target, places)
+        must_be_within(target, places)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         before = _state(target)
         if before is not None:
@@ -74,18 +74,35 @@ def write(path: str, content: int, answer: int, places: Places) -> Callable[[], 
             with contextlib.suppress(OSError):
                 os.unlink(beside)
             raise
-        _say(answer, {"size": size, "created": before is None})
+        say(answer, {"size": size, "created": before is None})
 
-    return _answering(operation, answer)
+    return answering(operation, answer)
 
 
-def _answering(operation: Callable[[], None], answer: int) -> Callable[[], None]:
+def answering(operation: Callable[[], None], answer: int) -> Callable[[], None]:
+    """The operation, with what goes wrong told in place of an answer."""
+
     def attempt() -> None:
         try:
             operation()
         except OSError as error:
             with contextlib.suppress(OSError):
-                _say(answer, {"errno": error.errno or errno.EIO})
+                say(answer, {"errno": error.errno or errno.EIO})
+
+    return attempt
+
+
+def refusing(path: str, granted: tuple[str, ...], operation: Callable[[], None], answer: int) -> Callable[[], None]:
+    """The operation in a namespace, where what is not granted is not there: told as what it is, a refusal."""
+
+    def attempt() -> None:
+        try:
+            must_be_within(os.path.realpath(path), granted)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                say(answer, {"errno": error.errno or errno.EACCES})
+        else:
+            operation()
 
     return attempt
 
@@ -97,7 +114,8 @@ def _state(path: str) -> os.stat_result | None:
         return None
 
 
-def _must_be_within(target: str, places: Places) -> None:
+def must_be_within(target: str, places: Places) -> None:
+    """Raise `PermissionError` for a place that is granted neither by the kernel nor by this list."""
     if places is None:
         return
     for place in places:
@@ -122,7 +140,8 @@ def _copy(content: int, place: int) -> int:
     return at
 
 
-def _say(answer: int, header: dict[str, object]) -> None:
+def say(answer: int, header: dict[str, object]) -> None:
+    """Send one line of an answer."""
     _send(answer, orders.encode(header) + b"\n")
 
 

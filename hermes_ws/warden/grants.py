@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,10 @@ class Grants:
     confine: Literal["auto", "required", "off"] = "auto"
     unix_sockets: Literal["deny", "allow"] = "deny"
     limits: Limits = Limits()
+    user: tuple[int, int] | None = None
+    """Whom the children are, by number of user and group, where the server is root."""
+    disk: tuple[Path, int] | None = None
+    """A directory, and how many bytes it may hold."""
 
 
 @final
@@ -50,6 +55,11 @@ class Confinement:
     bubblewrap: bool
     dropped_capabilities: bool
     notes: tuple[str, ...] = ()
+    processes: Literal["cgroup", "kernel", "counted"] = "counted"
+    """Who holds the number of processes: a control group, the kernel for each user namespace, or the warden by counting
+    several times a second, so that a burst may go over it for a moment."""
+    memory: Literal["cgroup", "process"] = "process"
+    """Whether memory is limited for all children together, or for each process by itself."""
 
     @property
     def level(self) -> Literal["kernel", "process"]:
@@ -60,14 +70,76 @@ class Confinement:
 @final
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run. `env` is the whole environment; nothing is added to it."""
+    """A program to run. `env` is the whole environment; nothing is added to it.
+
+    Deadline, output and input are for one that runs to its end; one that is opened has pipes and no deadline.
+    """
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
-    deadline_s: float
-    output_bytes: int
+    deadline_s: float = math.inf
+    output_bytes: int = 0
     stdin: bytes = b""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a terminal."""
+
+    rows: int
+    columns: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or directory as a listing tells it, by its path below what was listed."""
+
+    name: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A line in which an expression was found."""
+
+    name: str
+    line: int
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a listing told; `more` when there was more than it was asked for."""
+
+    entries: tuple[Entry, ...]
+    more: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search told, likewise."""
+
+    matches: tuple[Match, ...]
+    more: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What to search for: an expression or the text itself, in files whose name or path fits a shell's pattern."""
+
+    expression: str
+    literal: bool = False
+    ignore_case: bool = False
+    pattern: str | None = None
+    limit: int = 200
 
 
 @final

@@ -9,7 +9,6 @@ This is the one file of the server that starts a process, and it does so from th
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import socket
@@ -17,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, final
 
@@ -24,21 +24,26 @@ import trio
 
 from hermes_ws.contract import errors
 from hermes_ws.scope import guard
-from hermes_ws.warden import answers, orders
+from hermes_ws.scope.current import in_thread
+from hermes_ws.warden import answers, bubblewrap, check, filing, orders
 from hermes_ws.warden.channel import Channel, memfd
-from hermes_ws.warden.check import checked_command, checked_path, require, wishes
+from hermes_ws.warden.check import require, wishes
 from hermes_ws.warden.grants import (
     Command,
     Confinement,
     FileRead,
     FileWritten,
     Finished,
+    Found,
     Grants,
     Limits,
+    Listed,
+    Looking,
+    Size,
     WardenStatistics,
 )
-from hermes_ws.warden.output import Bounded, Discard, HeadAndTail, Sink
-from hermes_ws.warden.pending import Pending
+from hermes_ws.warden.ordering import Ordering
+from hermes_ws.warden.running import Running
 from hermes_ws.warden.subreaper import Subreaper
 
 __all__ = (
@@ -57,32 +62,11 @@ __all__ = (
 START_WITHIN_S = 15.0
 """Seconds until a warden must be ready. It takes 0.05; a machine that swaps takes a while."""
 
-GRACE_S = 1.0
-"""Seconds between SIGTERM and SIGKILL: enough to write a file down, short enough for a person who pressed a key."""
-
-OBEY_WITHIN_S = 5.0
-"""Seconds past the grace in which a warden has to report the end of a child. After that it is ended itself."""
-
 LEAVE_WITHIN_S = 7.0
 """Seconds for a warden to end everything below itself; it gives up after five."""
 
 KILLED_WITHIN_S = 5.0
 """Seconds for the kernel to take away a process after SIGKILL."""
-
-ORDERS_IN_FLIGHT = 64
-"""Orders that are open at once; more wait. Each costs the server a descriptor and the machine a process."""
-
-FILE_DEADLINE_S = 30.0
-"""Seconds for one file operation: a network file system that takes longer has gone away."""
-
-READ_BYTES = 1024 * 1024
-"""What one reading of a file returns unless asked otherwise."""
-
-FILE_BYTES = 32 * 1024 * 1024
-"""The most that one operation reads or writes: it is in memory on both sides."""
-
-STDIN_BYTES = 16 * 1024 * 1024
-"""The most standard input of a command: it is a memfd."""
 
 _ROOM = str(Path(__file__).parent)
 
@@ -106,10 +90,8 @@ class Warden:
         self._pidfd = os.pidfd_open(process.pid)
         self._channel = Channel(control)
         self._subreaper = subreaper
-        self._pending: dict[int, Pending] = {}
-        self._slots = trio.Semaphore(ORDERS_IN_FLIGHT)
-        self._orders = 0
-        self._idle_since = trio.current_time()
+        self._ordering = Ordering(self._channel, lambda: self._leave(kill=True))
+        self._filing = filing.Filing(self._ordering.perform)
         self._leaving = False
         self._gone = trio.Event()
 
@@ -121,8 +103,9 @@ class Warden:
         python: str = sys.executable,
         probed: Confinement | None = None,
         subreaper: Subreaper | None = None,
+        namespaces: bubblewrap.Choice = "auto",
     ) -> Self:
-        """Start a warden and wait until it has confined itself.
+        """Start a warden and wait until it has confined itself, in namespaces of its own where that is to be had.
 
         Never call it from a worker thread; a process that became a subreaper hands its `Subreaper` to every start, or
         the warden is taken for an orphan. With `probed` no more is used than what an earlier probe found. Raises
@@ -131,12 +114,25 @@ class Warden:
         """
         if grants.confine == "required" and probed is not None:
             require(probed)
-        order = wishes(grants, probed)
-        warden = cls(*_spawn(python, subreaper), subreaper)
+        usable = grants.confine != "off" and (probed is None or probed.bubblewrap)
+        program = bubblewrap.chosen(namespaces) if usable else None
+        check.user(grants, program)
+        order = wishes(grants, probed, namespaces=program is not None)
+        mounts = (
+            []
+            if program is None
+            else await in_thread(trio.CapacityLimiter(1), bubblewrap.open_mounts, grants.read, grants.write)
+        )
+        try:
+            warden = cls(*_spawn(_argv(python, program, grants, mounts), mounts, subreaper), subreaper)
+        finally:
+            for mount in mounts:
+                os.close(mount.descriptor)
         try:
             with trio.fail_after(START_WITHIN_S):
                 await warden._channel.send(order, ())
-                warden.confinement = answers.confinement(await warden._channel.receive())
+                said = await warden._channel.receive()
+                warden.confinement = answers.confinement(said, bubblewrap=program is not None)
             if grants.confine == "required":
                 require(warden.confinement)
         except BaseException as error:
@@ -158,11 +154,11 @@ class Warden:
     @property
     def idle_since(self) -> float:
         """The trio time at which the last order ended; now, while there is one."""
-        return trio.current_time() if self._pending else self._idle_since
+        return self._ordering.idle_since
 
     def statistics(self) -> WardenStatistics:
         """What it is doing and has done."""
-        return WardenStatistics(self._process.pid, len(self._pending), self._orders, self.alive)
+        return WardenStatistics(self._process.pid, self._ordering.open_orders, self._ordering.given, self.alive)
 
     async def serve(self) -> None:
         """Take the answers until the warden is gone, then fail what is still open with `WardenFailed`.
@@ -172,11 +168,8 @@ class Warden:
         trusted = False
         try:
             while data := await self._channel.receive():
-                ended = answers.ended(data)
-                pending = self._pending.get(ended.number)
-                if pending is None:
+                if not self._ordering.answered(answers.ended(data)):
                     break
-                pending.settle(ended)
             else:
                 trusted = True
         except errors.WardenFailed:
@@ -202,6 +195,7 @@ class Warden:
                 await self._gone.wait()
                 return
             self._leaving = True
+            self._ordering.close()
             self._channel.close()
             try:
                 if not kill:
@@ -216,8 +210,7 @@ class Warden:
                     await self._subreaper.end_orphans()
             finally:
                 os.close(self._pidfd)
-                for pending in self._pending.values():
-                    pending.lose()
+                self._ordering.lose()
                 self._gone.set()
 
     async def _left_within(self, seconds: float) -> None:
@@ -233,44 +226,27 @@ class Warden:
     async def run(self, command: Command, on_output: Callable[[bytes], None] | None = None) -> Finished:
         """Run to the end, or to the deadline; `on_output` is called in this task with each piece as it comes.
 
-        Cancelling, an exception from `on_output` and the deadline end the whole process group, and what left it while
-        its parent lived, before this returns: SIGTERM, `GRACE_S`, SIGKILL. When a command ends by itself, whoever is
-        left in its group is killed. Raises `InvalidParams` for what no program can be given, `NotFound` and
+        Cancelling, an exception from `on_output` and the deadline end the command and all that it started, also what
+        left its process group, before this returns: SIGTERM, `GRACE_S`, SIGKILL. When a command ends by itself, whoever
+        is left in its group is killed. Raises `InvalidParams` for what no program can be given, `NotFound` and
         `PermissionDenied` for the working directory, `WardenFailed`.
         """
-        order = checked_command(command, stdin_bytes=STDIN_BYTES)
-        kept = HeadAndTail(command.output_bytes, on_output)
-        started = trio.current_time()
-        contents = (command.stdin,) if command.stdin else ()
-        ended, timed_out = await self._perform(order, contents, kept, command.deadline_s)
-        exit_code = ended.exit_code
-        if ended.stage == "exec":
-            exit_code = 127 if ended.errno == 2 else 126
-            kept.note(f"{command.argv[0]} could not be started: {os.strerror(ended.errno)}")
-        elif ended.stage is not None:
-            raise answers.not_started(ended, command.cwd)
-        if ended.over:
-            kept.note("Ended: more processes than terminal.processes allows.")
-        return Finished(
-            exit_code=exit_code,
-            signal=ended.signal,
-            timed_out=timed_out,
-            truncated=kept.over,
-            output=kept.result(),
-            duration_ms=round((trio.current_time() - started) * 1000),
-        )
+        return await self._ordering.run(command, on_output)
 
-    async def read_file(self, path: Path, *, offset: int = 0, limit: int = READ_BYTES) -> FileRead:
+    async def open(self, command: Command, *, terminal: Size | None = None, problems_apart: bool = False) -> Running:
+        """Start a program that goes on, with pipes to it, or in a terminal of that size. The caller ends it.
+
+        With `problems_apart` standard error has a pipe of its own. Raises what `run` does, but for what keeps a program
+        from being started: its end tells that. `LimitReached` when too many go on already.
+        """
+        return await self._ordering.open(command, terminal, problems_apart=problems_apart)
+
+    async def read_file(self, path: Path, *, offset: int = 0, limit: int = filing.READ_BYTES) -> FileRead:
         """At most `limit` bytes of a regular file.
 
         Raises `NotFound`, `PermissionDenied`, `InvalidParams`, `FileFailed`, `WardenFailed`.
         """
-        place = checked_path(path)
-        if not 0 <= limit <= FILE_BYTES or offset < 0:
-            raise errors.InvalidParams(f"A file is read from 0 on, at most {FILE_BYTES} bytes at once.")
-        order: dict[str, object] = {"op": orders.READ, "path": place, "offset": offset, "limit": limit}
-        header, data = await self._operate(order, (), path, limit)
-        return FileRead(data, _size(header))
+        return await self._filing.read(path, offset, limit)
 
     async def write_file(self, path: Path, data: bytes) -> FileWritten:
         """Replace a file, or make it and its parents; whoever reads it sees the old or the new content, whole.
@@ -278,96 +254,75 @@ class Warden:
         When this returns the content is on the disk. When it is cancelled or fails, the file is the old one or the new
         one. Raises `PermissionDenied`, `InvalidParams`, `StorageFull`, `FileFailed`.
         """
-        place = checked_path(path)
-        if len(data) > FILE_BYTES:
-            raise errors.InvalidParams(f"At most {FILE_BYTES} bytes are written at once.")
-        header, _ = await self._operate({"op": orders.WRITE, "path": place}, (data,), path, 0)
-        return FileWritten(_size(header), header.get("created") is True)
+        return await self._filing.write(path, data)
 
-    async def _operate(
-        self, order: dict[str, object], contents: Sequence[bytes], path: Path, limit: int
-    ) -> tuple[answers.Header, bytes]:
-        kept = Bounded(limit + orders.HEADER_BYTES)
-        ended, timed_out = await self._perform(order, contents, kept, FILE_DEADLINE_S)
-        if timed_out:
-            raise errors.FileFailed(f"{path} took longer than {FILE_DEADLINE_S:.0f} s.")
-        if ended.stage is not None:
-            raise answers.not_started(ended, path)
-        return answers.file_header(kept.result(), path)
+    async def list_files(
+        self, path: Path, *, depth: int = 1, limit: int = 1000, hidden: bool = False, pattern: str | None = None
+    ) -> Listed:
+        """The entries below a directory, sorted, at most `limit`. What the deadline cuts off counts as more.
 
-    async def _perform(
-        self, order: dict[str, object], contents: Sequence[bytes], sink: Sink, deadline_s: float
-    ) -> tuple[answers.Ended, bool]:
-        """Give one order and see it through: to its answer, its deadline, or the end of the caller's patience."""
-        async with self._slots:
-            if self._leaving:
-                raise errors.WardenFailed("The warden has ended.")
-            self._orders += 1
-            number = self._orders
-            given: list[int] = []
-            source: int | None = None
-            pending = Pending()
-            self._pending[number] = pending
-            timed_out = False
-            try:
-                try:
-                    source, child_end = os.pipe2(os.O_CLOEXEC)
-                    given.append(child_end)
-                    os.set_blocking(source, False)
-                    given += [memfd(content) for content in contents]
-                    await self._channel.send({**order, "id": number}, given)
-                except OSError as error:
-                    raise errors.LimitReached(f"No order can be given: {error.strerror}.") from error
-                finally:
-                    for descriptor in given:
-                        os.close(descriptor)
-                try:
-                    with trio.move_on_after(deadline_s) as clock:
-                        await pending.drain(source, sink)
-                    timed_out = clock.cancelled_caught and not pending.settled
-                finally:
-                    if not pending.settled:
-                        sink.mute()
-                        await self._end(number, pending, source, sink if timed_out else Discard())
-                pending.take_rest(source, sink)
-            finally:
-                del self._pending[number]
-                self._idle_since = trio.current_time()
-                if source is not None:
-                    os.close(source)
-        if pending.ended is None:
-            raise errors.WardenFailed("The warden ended before the order did.")
-        return pending.ended, timed_out
+        Raises what `read_file` does.
+        """
+        return await self._filing.list(path, depth=depth, limit=limit, hidden=hidden, pattern=pattern)
 
-    async def _end(self, number: int, pending: Pending, source: int, sink: Sink) -> None:
-        """End a child and wait for it, whatever happens to the caller."""
-        with trio.CancelScope(shield=True):
-            with trio.move_on_after(GRACE_S + OBEY_WITHIN_S), suppress(errors.WardenFailed):
-                await self._channel.send({"op": orders.END, "id": number, "grace_ms": math.ceil(GRACE_S * 1000)}, ())
-                await pending.drain(source, sink)
-            if not pending.settled:
-                await self._leave(kill=True)
+    async def search_files(self, path: Path, what: Looking) -> Found:
+        """The lines below a directory, or in a file, in which something is found. Raises what `read_file` does."""
+        return await self._filing.search(path, what)
 
 
-async def probe(*, python: str = sys.executable) -> Confinement:
-    """What this machine can confine, found out by a warden that is started for nothing else."""
-    warden = await Warden.start(Grants(), python=python)
+async def probe(
+    *, python: str = sys.executable, subreaper: Subreaper | None = None, namespaces: bubblewrap.Choice = "auto"
+) -> Confinement:
+    """What this machine can confine, found out by a warden that is started for nothing else.
+
+    Where bubblewrap is installed and makes no namespaces, as in many containers, the rest is tried without it, and a
+    note says so. Raises `WardenFailed` when nothing can be started at all.
+    """
+    grants = Grants(limits=Limits(processes=512))
+    try:
+        warden = await Warden.start(grants, python=python, subreaper=subreaper, namespaces=namespaces)
+    except errors.WardenFailed:
+        if bubblewrap.chosen(namespaces) is None:
+            raise
+        warden = await Warden.start(grants, python=python, subreaper=subreaper, namespaces=None)
+        note = "bubblewrap is installed and may make no namespaces here."
+        warden.confinement = replace(warden.confinement, notes=(note, *warden.confinement.notes))
     try:
         return warden.confinement
     finally:
         await warden.close()
 
 
-def _spawn(python: str, subreaper: Subreaper | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _argv(
+    python: str, program: Path | None, grants: Grants, mounts: Sequence[bubblewrap.Mount]
+) -> tuple[list[str], bytes]:
+    """What to start, and what bubblewrap reads from a descriptor of its own."""
+    child = [python, "-I", "-S", "-X", "utf8", _ROOM]
+    if program is None:
+        return child, b""
+    wanted = bubblewrap.Wanted(mounts, check.prefixes(), Path(_ROOM), grants.network, own_user=grants.user is None)
+    return [str(program), *child], bubblewrap.arguments(wanted)
+
+
+def _spawn(
+    what: tuple[list[str], bytes], mounts: Sequence[bubblewrap.Mount], subreaper: Subreaper | None
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    argv, told = what
+    given = [mount.descriptor for mount in mounts]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    arguments: int | None = None
     try:
+        if told:
+            arguments = memfd(told)
+            given = [*given, arguments]
+            argv = [argv[0], "--args", str(arguments), "--", *argv[1:]]
         with guard.permit_process():
             process = subprocess.Popen(
-                [python, "-I", "-S", "-X", "utf8", _ROOM, str(theirs.fileno())],
+                [*argv, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), *given),
                 env={},
                 cwd="/",
                 start_new_session=True,
@@ -377,13 +332,8 @@ def _spawn(python: str, subreaper: Subreaper | None) -> tuple[subprocess.Popen[b
         raise errors.WardenFailed(f"The warden could not be started: {error.strerror}.") from error
     finally:
         theirs.close()
+        if arguments is not None:
+            os.close(arguments)
     if subreaper is not None:
         subreaper.adopt(process.pid)
     return process, ours
-
-
-def _size(header: answers.Header) -> int:
-    try:
-        return orders.integer(header, "size")
-    except orders.Malformed as error:
-        raise errors.WardenFailed("The warden answered with nonsense.") from error

@@ -105,7 +105,7 @@ def ruleset(abi: int, rules: Iterable[Rule], *, deny_tcp: bool) -> tuple[int, li
     absent: list[str] = []
     for rule in rules:
         try:
-            place = _open_straight(rule.path) if rule.straight else os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
+            place = open_straight(rule.path) if rule.straight else os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
         except OSError as error:
             absent.append(f"{rule.path} is not granted: {error.strerror}.")
             continue
@@ -119,7 +119,7 @@ def ruleset(abi: int, rules: Iterable[Rule], *, deny_tcp: bool) -> tuple[int, li
     return made, absent
 
 
-def _open_straight(path: str) -> int:
+def open_straight(path: str) -> int:
     """Open without following any link: one that a child has put there since the path was checked grants nothing."""
     if "\0" in path:
         # The kernel would take the part before it, which nobody checked.

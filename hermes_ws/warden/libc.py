@@ -53,6 +53,11 @@ def die_with_parent(number: int) -> None:
     _checked(int(_PRCTL(PR_SET_PDEATHSIG, number, 0, 0, 0)))
 
 
+def adopt_orphans() -> None:
+    """Have orphans below this process become its children, also after an exec; its own children do not inherit it."""
+    _checked(int(_PRCTL(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)))
+
+
 def default_signal(number: int) -> None:
     """Give one signal its default handling again, behind the interpreter's back: for a child that is about to exec."""
     _LIBC.signal(number, 0)

@@ -1,12 +1,13 @@
 """Resource limits of one child, set between fork and exec.
 
 Memory is `RLIMIT_DATA`: `RLIMIT_AS` breaks WebAssembly, which reserves address space and never touches it. The number
-of processes has no limit here (`RLIMIT_NPROC` does nothing for root and counts the whole user otherwise); the warden
-counts its descendants instead.
+of processes is `RLIMIT_NPROC` where it was seen to count, which is in a user namespace of somebody other than root; it
+does nothing for root and counts the whole user elsewhere, so there the warden counts its descendants instead.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Mapping
 from typing import NamedTuple, final
@@ -40,9 +41,33 @@ Plan = tuple[tuple[int, tuple[int, int]], ...]
 """Calls of `setrlimit`, worked out before the fork."""
 
 
-def plan(limits: ChildLimits) -> Plan:
+SPARE_PROCESSES = 2
+"""The warden itself, and the one that measures the disk, are counted with the children."""
+
+
+def kernel_counts() -> bool:
+    """Whether `RLIMIT_NPROC` refuses a fork here; tried in a child, which then cannot have one of its own."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+            second = os.fork()
+            if second:
+                os.waitpid(second, 0)
+            os._exit(1)
+        except BlockingIOError:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    return status == 0
+
+
+def plan(limits: ChildLimits, *, kernel_counted: bool) -> Plan:
     """What `apply` sets: hard and soft alike, never above what this process has."""
+    processes = limits.processes if kernel_counted else None
     wanted = (
+        (resource.RLIMIT_NPROC, None if processes is None else processes + SPARE_PROCESSES),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.file_bytes),

@@ -7,8 +7,8 @@ What becomes of a child:
     settling  the leader is reaped; its group was killed, or has until the end of the grace
     (gone)    nobody is left in the group: the server is told
 
-A child that leaves its group with `setsid` outlives its command, as a daemon does, and never the warden: the end of
-the control socket is the end of everything below.
+A daemon outlives a command that ends by itself, not one that is ended, and never the warden: the end of the control
+socket is the end of everything below.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
 from typing import Final, final
 
-from hermes_ws.warden import descendants, files, limits, orders, spawn
+from hermes_ws.warden import descendants, file_orders, limits, orders, spawn, terminal
+from hermes_ws.warden.child import Child
 from hermes_ws.warden.confine import Confined, Wishes
 from hermes_ws.warden.descendants import Seen
+from hermes_ws.warden.disk import Measuring
 
 _SETTLE_S: Final = 1.0
 """Seconds for a killed group to vanish. The kernel needs a millisecond; longer means that a process hangs in it."""
@@ -41,44 +44,6 @@ _LAST_S: Final = 5.0
 
 
 @final
-class Child:
-    """One command or file operation, and where it is on its way out."""
-
-    __slots__ = ("code", "escaped", "give_up_at", "kill_at", "left", "number", "over", "pid", "status")
-
-    def __init__(self, number: int, pid: int, status: int | None) -> None:
-        self.number = number
-        self.pid = pid
-        self.status = status
-        self.code: int | None = None
-        self.kill_at: float | None = None
-        self.give_up_at: float | None = None
-        self.escaped: tuple[Seen, ...] = ()
-        self.over = False
-
-    def signal_group(self, number: signal.Signals) -> None:
-        """Signal every member of the group; the leader alone while it has not made one yet."""
-        try:
-            os.killpg(self.pid, number)
-        except ProcessLookupError:
-            if self.code is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.pid, number)
-        except PermissionError:
-            pass
-
-    def group_is_gone(self) -> bool:
-        """Whether nobody is left in the group. Asked only after the leader was reaped."""
-        try:
-            os.killpg(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return True
-        return False
-
-
-@final
 class Loop:
     """Takes orders from the control socket until it ends."""
 
@@ -86,10 +51,12 @@ class Loop:
         self._control = control
         self._wishes = wishes
         self._confined = confined
-        self._plan = limits.plan(wishes.limits)
+        self._plan = limits.plan(wishes.limits, kernel_counted=confined.counts_processes)
+        self._measuring = None if wishes.disk is None else Measuring(*wishes.disk, self._measure)
         self._children: dict[int, Child] = {}
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._ending = False
+        self._counting = wishes.limits.processes is not None and not confined.counts_processes
         self._count_at = 0.0
         self._alone = True
         self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -114,6 +81,7 @@ class Loop:
                         self._take()
                 self._reap()
                 self._count()
+                self._weigh()
                 self._advance()
         finally:
             self._end_everything()
@@ -129,8 +97,11 @@ class Loop:
                 due.append(time.monotonic() + _LOOK_S)
             if child.kill_at is not None:
                 due.append(child.kill_at)
-        if not self._alone and self._wishes.limits.processes is not None:
+        if not self._alone and self._counting:
             due.append(self._count_at)
+        if self._children and self._measuring is not None:
+            # While one runs its end wakes the loop, as the end of any child does.
+            due += [at for at in (self._measuring.due(time.monotonic()),) if at is not None]
         return max(0.0, min(due) - time.monotonic()) * 1000 + 1 if due else None
 
     # --- orders -----------------------------------------------------------------------------------------------------
@@ -152,43 +123,59 @@ class Loop:
         if kind == orders.END:
             self._end(number, orders.integer(order, "grace_ms") / 1000)
             return
-        status: int | None = None
+        if kind == orders.RESIZE:
+            self._resize(number, order)
+            return
         try:
-            if kind == orders.RUN:
-                source = given[1] if len(given) > 1 else self._null
-                command = spawn.CommandOrder.parse(order)
-                pid, status = spawn.command(command, self._plan, self._confined, (source, given[0]))
-            else:
-                pid = self._file(kind, order, given)
+            child = self._command(number, order, given) if kind == orders.RUN else self._file(number, order, given)
         except OSError as error:
             # No more processes or descriptors: this order fails, the next may not.
             self._say({"id": number, "stage": "fork", "errno": error.errno or errno.EAGAIN})
             return
-        self._children[pid] = Child(number, pid, status)
+        self._children[child.pid] = child
 
-    def _file(self, kind: str, order: dict[str, object], given: list[int]) -> int:
-        path = orders.text(order, "path")
-        if kind == orders.READ:
-            offset, limit = orders.integer(order, "offset"), orders.integer(order, "limit")
-            places = self._confined.readable(self._wishes)
-            return spawn.file_operation(files.read(path, offset, limit, given[0], places), (given[0],), self._confined)
-        places = self._confined.writable(self._wishes)
-        operation = files.write(path, given[1], given[0], places)
-        return spawn.file_operation(operation, (given[0], given[1]), self._confined)
+    def _command(self, number: int, order: dict[str, object], given: list[int]) -> Child:
+        command = spawn.CommandOrder.parse(order)
+        sink = given[0]
+        source = given[1] if len(given) > 1 else self._null
+        if order.get("tty") is None:
+            errors = given[2] if len(given) > 2 else sink
+            pid, status = spawn.command(command, self._plan, self._confined, (source, sink, errors))
+            return Child(number, pid, status)
+        size = orders.section(order, "tty")
+        master, slave = terminal.opened(*_size(size))
+        try:
+            pid, status = spawn.command(command, self._plan, self._confined, slave)
+            os.close(slave)
+            slave = -1
+            keep = (master, source, sink)
+            relay = spawn.file_operation(lambda: terminal.carry(*keep), keep, self._confined)
+        except BaseException:
+            os.close(master)
+            raise
+        finally:
+            if slave >= 0:
+                os.close(slave)
+        return Child(number, pid, status, master=master, relay=relay)
+
+    def _resize(self, number: int, order: dict[str, object]) -> None:
+        for child in self._children.values():
+            if child.number == number and child.master is not None:
+                with contextlib.suppress(OSError):
+                    terminal.resize(child.master, *_size(order))
+
+    def _file(self, number: int, order: dict[str, object], given: list[int]) -> Child:
+        operation = file_orders.operation(order, given, self._wishes, self._confined)
+        return Child(number, spawn.file_operation(operation, tuple(given), self._confined), None)
+
+    def _measure(self, work: Callable[[], None], answer: int) -> int:
+        return spawn.file_operation(work, (answer,), self._confined)
 
     def _end(self, number: int, grace_s: float) -> None:
         for child in self._children.values():
             if child.number == number:
-                # Those that left the group are found while their parents still live.
-                child.escaped = tuple(seen for seen in descendants.below(child.pid) if seen.group != child.pid)
                 child.kill_at = time.monotonic() + grace_s
-                self._signal(child, signal.SIGTERM)
-                self._signal(child, signal.SIGCONT)
-
-    def _signal(self, child: Child, number: signal.Signals) -> None:
-        child.signal_group(number)
-        for seen in child.escaped:
-            descendants.send(seen, number)
+                child.end()
 
     # --- ends -------------------------------------------------------------------------------------------------------
 
@@ -206,7 +193,7 @@ class Loop:
             child = self._children.get(ended.si_pid)
             if child is not None and child.kill_at is None:
                 # Before the leader is reaped its number cannot belong to anybody else.
-                child.signal_group(signal.SIGKILL)
+                child.signal(signal.SIGKILL)
             _, status = os.waitpid(ended.si_pid, 0)
             if child is not None:
                 child.code = os.waitstatus_to_exitcode(status)
@@ -215,16 +202,16 @@ class Loop:
     def _advance(self) -> None:
         now = time.monotonic()
         for child in tuple(self._children.values()):
+            if child.kill_at is not None and child.code is not None:
+                child.look()
             if child.kill_at is not None and now >= child.kill_at:
                 child.kill_at = None
                 child.give_up_at = now + _SETTLE_S
-                self._signal(child, signal.SIGKILL)
+                child.kill()
             if child.code is None:
                 continue
             late = child.kill_at is None and child.give_up_at is not None and now >= child.give_up_at
-            if late or child.group_is_gone():
-                for seen in child.escaped:
-                    descendants.send(seen, signal.SIGKILL)
+            if late or child.is_gone():
                 del self._children[child.pid]
                 self._tell(child)
 
@@ -235,7 +222,7 @@ class Loop:
                 failure = os.read(child.status, orders.HEADER_BYTES)
                 if failure:
                     answer.update(orders.decode(failure))
-            os.close(child.status)
+        child.forget()
         if child.code is not None and child.code < 0:
             answer["signal"] = -child.code
         else:
@@ -252,18 +239,30 @@ class Loop:
         """End every command when there are more processes than the limit: whose they are cannot be told for orphans."""
         limit = self._wishes.limits.processes
         now = time.monotonic()
-        if limit is None or self._alone or now < self._count_at:
+        if limit is None or not self._counting or self._alone or now < self._count_at:
             return
         found = descendants.below(os.getpid())
         self._count_at = time.monotonic() + _COUNT_S
         if len(found) <= limit:
             return
+        self._end_all(orders.PROCESSES_OVER, found)
+
+    def _weigh(self) -> None:
+        """End every command when the disk holds more than it may. What frees it again has until the next look."""
+        if self._measuring is None or not self._children:
+            return
+        now = time.monotonic()
+        if self._measuring.take(now):
+            self._end_all(orders.DISK_OVER, descendants.below(os.getpid()))
+        self._measuring.begin(now)
+
+    def _end_all(self, why: str, found: list[Seen]) -> None:
         for child in self._children.values():
-            child.over = True
+            child.over = why
         self._kill_all(found)
 
     def _kill_all(self, found: list[Seen]) -> None:
-        if self._confined.signals_scoped:
+        if self._confined.signals_scoped or self._confined.namespaces:
             # "All that I may signal" is all below: seen to be refused outside when this warden confined itself.
             # It is also the only way to catch something that forks faster than it can be listed.
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -284,6 +283,13 @@ class Loop:
             except ChildProcessError:
                 return
             time.sleep(0.002)
+
+
+def _size(order: dict[str, object]) -> tuple[int, int]:
+    return (
+        orders.integer(order, "rows", low=1, high=terminal.LARGEST),
+        orders.integer(order, "columns", low=1, high=terminal.LARGEST),
+    )
 
 
 def receive(control: socket.socket) -> tuple[dict[str, object] | None, list[int]]:

@@ -21,16 +21,25 @@ REPLY_BYTES: Final = 16 * 1024
 """The largest answer: a number and a few words, or the notes on the confinement."""
 
 ORDER_DESCRIPTORS: Final = 4
-"""Descriptors with one datagram: the memfd of a large order, standard input, the output."""
+"""Descriptors with one datagram: the memfd of a large order, the output, standard input, standard error."""
 
 HEADER_BYTES: Final = 4096
 """The largest first line of a file operation's answer."""
+
+LINES: Final = 10_000
+"""The most lines that a listing or a search answers with."""
 
 CONFINE: Final = "confine"
 RUN: Final = "run"
 READ: Final = "read"
 WRITE: Final = "write"
+LIST: Final = "list"
+SEARCH: Final = "search"
+RESIZE: Final = "resize"
 END: Final = "end"
+
+PROCESSES_OVER: Final = "processes"
+DISK_OVER: Final = "disk"
 
 
 class Malformed(ValueError):
@@ -59,6 +68,11 @@ def text(order: Mapping[str, object], key: str) -> str:
     if not isinstance(value, str):
         raise Malformed(f"{key} is not a string")
     return value
+
+
+def maybe_text(order: Mapping[str, object], key: str) -> str | None:
+    """The string at `key`, or nothing when it is null or absent."""
+    return None if order.get(key) is None else text(order, key)
 
 
 def flag(order: Mapping[str, object], key: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import final
 
 import trio
@@ -22,12 +24,16 @@ OVER_PAUSE_S = 0.002
 
 @final
 class Pending:
-    """open -> settled (the warden told the end), or -> lost (the warden is gone). It changes once."""
+    """open -> settled (the warden told the end), or -> lost (the warden is gone). It changes once.
 
-    def __init__(self) -> None:
+    `released` is called when it changes, before anybody who waits goes on.
+    """
+
+    def __init__(self, released: Callable[[], None] = lambda: None) -> None:
         self.ended: Ended | None = None
+        self._released = released
         self._done = trio.Event()
-        self._reading: trio.CancelScope | None = None
+        self._watching: set[trio.CancelScope] = set()
 
     @property
     def settled(self) -> bool:
@@ -42,16 +48,36 @@ class Pending:
 
     def lose(self) -> None:
         """There will be no answer."""
+        if self.settled:
+            return
         self._done.set()
-        if self._reading is not None:
-            self._reading.cancel()
+        self._released()
+        for scope in self._watching:
+            scope.cancel()
+
+    async def wait(self) -> None:
+        """Return when it is settled or lost."""
+        await self._done.wait()
+
+    @contextmanager
+    def until_settled(self) -> Generator[None]:
+        """Leave the block when the order is settled, whatever it waits for."""
+        scope = trio.CancelScope()
+        self._watching.add(scope)
+        if self.settled:
+            scope.cancel()
+        try:
+            with scope:
+                yield
+        finally:
+            self._watching.discard(scope)
 
     async def drain(self, source: int, sink: Sink) -> None:
         """Feed the sink from the pipe until the order is settled.
 
         A daemon that keeps the pipe open holds up nothing: the answer counts, not the end of the pipe.
         """
-        with trio.CancelScope() as self._reading:
+        with self.until_settled():
             while not self.settled:
                 await trio.lowlevel.wait_readable(source)
                 try:
@@ -64,7 +90,6 @@ class Pending:
                 sink.feed(piece)
                 if sink.over:
                     await trio.sleep(OVER_PAUSE_S)
-        self._reading = None
 
     def take_rest(self, source: int, sink: Sink) -> None:
         """Feed what was written before the end and is still in the pipe, without waiting."""

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, NoReturn, final
 
-from hermes_ws.warden import landlock, libc, limits, orders
+from hermes_ws.warden import landlock, libc, limits, orders, terminal
 from hermes_ws.warden.confine import Confined
 
 _DEFAULT: Final = (
@@ -35,6 +35,10 @@ def reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+Given = int | tuple[int, int, int]
+"""A terminal for everything, or standard input, output and error."""
+
+
 @final
 class CommandOrder(NamedTuple):
     """A program to be started, as the server asked for it."""
@@ -52,8 +56,8 @@ class CommandOrder(NamedTuple):
         return CommandOrder(argv, orders.text(order, "cwd"), orders.pairs(order, "env"))
 
 
-def command(order: CommandOrder, plan: limits.Plan, confined: Confined, given: tuple[int, int]) -> tuple[int, int]:
-    """Start a program with `given` (standard input, output) as its descriptors 0 and 1, 2.
+def command(order: CommandOrder, plan: limits.Plan, confined: Confined, given: Given) -> tuple[int, int]:
+    """Start a program with what is `given` as its descriptors 0, 1 and 2.
 
     Returns its number and the read end of a pipe. What stands in the pipe when the child is gone says that the
     program was never started: the stage and the errno.
@@ -61,14 +65,18 @@ def command(order: CommandOrder, plan: limits.Plan, confined: Confined, given: t
     status, child_status = os.pipe2(os.O_CLOEXEC)
 
     def work() -> NoReturn:
-        source, sink = given
-        os.dup2(source, 0)
-        os.dup2(sink, 1)
-        os.dup2(sink, 2)
+        if isinstance(given, int):
+            terminal.control(given)
+        else:
+            source, sink, errors = given
+            os.dup2(source, 0)
+            os.dup2(sink, 1)
+            os.dup2(errors, 2)
         os.dup2(child_status, _STATUS, inheritable=False)
         _close_from(_STATUS + 1)
         stage = "cwd"
         try:
+            libc.adopt_orphans()
             os.chdir(order.cwd)
             stage = "limits"
             limits.apply(plan)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from hermes_ws.warden.bubblewrap import Choice, find
 from hermes_ws.warden.grants import Command, Finished, Grants
 from hermes_ws.warden.hands import Warden
 
@@ -55,9 +56,19 @@ def grants(place: Place) -> Grants:
     return place.grants
 
 
+@pytest.fixture(params=["namespaces", "without"])
+def namespaces(request: pytest.FixtureRequest) -> Choice:
+    """Everything is tried with bubblewrap, where there is one, and without."""
+    if request.param == "without":
+        return None
+    if find() is None:
+        pytest.skip("bubblewrap is not installed")
+    return "auto"
+
+
 @pytest.fixture
-async def warden(nursery: trio.Nursery, grants: Grants) -> AsyncIterator[Warden]:
-    warden = await Warden.start(grants)
+async def warden(nursery: trio.Nursery, grants: Grants, namespaces: Choice) -> AsyncIterator[Warden]:
+    warden = await Warden.start(grants, namespaces=namespaces)
     nursery.start_soon(warden.serve)
     yield warden
     await warden.close()

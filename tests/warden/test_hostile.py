@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 from hermes_ws.contract import errors
-from hermes_ws.warden import descendants, hands
+from hermes_ws.warden import descendants, hands, ordering
 from hermes_ws.warden.grants import Command
 from hermes_ws.warden.hands import Warden
 
@@ -30,7 +30,8 @@ def hear():
     return json.loads(data)
 def say(value):
     control.send(value if isinstance(value, bytes) else json.dumps(value).encode())
-READY = {{"ready": {{"landlock_abi": 7, "seccomp": True, "dropped_capabilities": True, "notes": []}}}}
+READY = {{"ready": {{"landlock_abi": 7, "seccomp": True, "dropped_capabilities": True,
+  "namespaces": False, "counts_processes": False, "notes": []}}}}
 hear()
 {script}
 time.sleep(1000)
@@ -68,7 +69,7 @@ def liar(tmp_path: Path) -> Liar:
 )
 async def test_nonsense_instead_of_ready_is_a_failed_start(script: str, liar: Liar, place: Place) -> None:
     with pytest.raises(errors.WardenFailed) as caught:
-        await Warden.start(place.grants, python=liar(script))
+        await Warden.start(place.grants, python=liar(script), namespaces=None)
     assert len(caught.value.message) < 1000
     assert descendants.below(os.getpid()) == []
 
@@ -84,13 +85,17 @@ async def test_nonsense_instead_of_ready_is_a_failed_start(script: str, liar: Li
         "say({'id': order['id'], 'stage': 'cwd', 'errno': 10**30})",
         "say({'id': -1})",
         "say({'id': True})",
+        "say({'id': order['id'], 'exit': 0, 'over': True})",
+        "say({'id': order['id'], 'exit': 0, 'over': 'patience'})",
         "say(b'')",
         "control.close()",
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); say(b'x')",
     ],
 )
 async def test_a_nonsensical_answer_ends_the_warden_and_fails_the_order(answer: str, liar: Liar, place: Place) -> None:
-    warden = await Warden.start(place.grants, python=liar(f"say(READY)\norder = hear()\n{answer}\nsys.exit(0)"))
+    warden = await Warden.start(
+        place.grants, python=liar(f"say(READY)\norder = hear()\n{answer}\nsys.exit(0)"), namespaces=None
+    )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         with pytest.raises(errors.WardenFailed):
@@ -101,7 +106,7 @@ async def test_a_nonsensical_answer_ends_the_warden_and_fails_the_order(answer: 
 
 async def test_a_liar_that_does_not_leave_is_killed(liar: Liar, place: Place) -> None:
     script = "say(READY)\norder = hear()\nsay(b'nonsense')"
-    warden = await Warden.start(place.grants, python=liar(script))
+    warden = await Warden.start(place.grants, python=liar(script), namespaces=None)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         with pytest.raises(errors.WardenFailed):
@@ -116,7 +121,7 @@ async def test_descriptors_that_come_along_are_dropped(liar: Liar, place: Place)
         "hear()\nsys.exit(0)"
     )
     before = len(os.listdir("/proc/self/fd"))
-    warden = await Warden.start(place.grants, python=liar(script))
+    warden = await Warden.start(place.grants, python=liar(script), namespaces=None)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         assert (await warden.run(place.command("true"))).exit_code == 0
@@ -145,7 +150,7 @@ async def test_a_file_s_header_is_not_believed(sent: str, liar: Liar, place: Pla
         f"os.write(array.array('i', given[0][2])[0], {sent})\n"
         "say({'id': json.loads(data)['id'], 'exit': 0})\ncontrol.recv(1)\nsys.exit(0)"
     )
-    warden = await Warden.start(place.grants, python=liar(script))
+    warden = await Warden.start(place.grants, python=liar(script), namespaces=None)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         with pytest.raises(errors.WardenFailed):
@@ -158,16 +163,16 @@ async def test_a_warden_that_never_gets_ready_is_given_up(
 ) -> None:
     monkeypatch.setattr(hands, "START_WITHIN_S", 0.2)
     with pytest.raises(errors.WardenFailed, match="was not ready"):
-        await Warden.start(place.grants, python=liar(""))
+        await Warden.start(place.grants, python=liar(""), namespaces=None)
     assert descendants.below(os.getpid()) == []
 
 
 async def test_a_warden_that_does_not_end_a_child_is_ended_itself(
     liar: Liar, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hands, "GRACE_S", 0.1)
-    monkeypatch.setattr(hands, "OBEY_WITHIN_S", 0.1)
-    warden = await Warden.start(place.grants, python=liar("say(READY)"))
+    monkeypatch.setattr(ordering, "GRACE_S", 0.1)
+    monkeypatch.setattr(ordering, "OBEY_WITHIN_S", 0.1)
+    warden = await Warden.start(place.grants, python=liar("say(READY)"), namespaces=None)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         with pytest.raises(errors.WardenFailed):
@@ -182,7 +187,7 @@ async def test_a_warden_that_does_not_listen_holds_up_nobody_when_it_is_closed(
 ) -> None:
     """Orders wait for room in the socket; closing wakes them, and nothing of them is left."""
     monkeypatch.setattr(hands, "LEAVE_WITHIN_S", 0.2)
-    warden = await Warden.start(place.grants, python=liar("say(READY)"))
+    warden = await Warden.start(place.grants, python=liar("say(READY)"), namespaces=None)
     before = len(os.listdir("/proc/self/fd"))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)

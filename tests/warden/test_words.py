@@ -38,7 +38,7 @@ def test_any_answer_is_read_or_refused(data: bytes) -> None:
         assert ended.number >= 0
         assert ended.exit_code is None or 0 <= ended.exit_code <= 255
     with contextlib.suppress(orders.Malformed, errors.WardenFailed):
-        answers.confinement(data)
+        answers.confinement(data, bubblewrap=True)
 
 
 @given(st.dictionaries(st.text(), st.text()))
