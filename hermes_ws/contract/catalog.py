@@ -10,12 +10,14 @@ from hermes_ws.contract.methods import (
     config,
     connection,
     mutations,
+    profile_life,
     profiles,
     prompts,
     questions,
     runtime,
     sessions,
     threads,
+    tokens,
 )
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.registry import Method
@@ -29,12 +31,14 @@ _TOPICS: tuple[ModuleType, ...] = (
     connection,
     runtime,
     profiles,
+    profile_life,
     config,
     sessions,
     threads,
     prompts,
     mutations,
     questions,
+    tokens,
 )
 
 

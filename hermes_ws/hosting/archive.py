@@ -20,7 +20,8 @@ from typing import BinaryIO, Final, cast, final
 import orjson
 
 from hermes_ws.contract.errors import InvalidParams, NotFound
-from hermes_ws.hosting.profile_copy import PLACES, Copied, Part
+from hermes_ws.contract.methods.profile_life import Part
+from hermes_ws.hosting.profile_copy import PLACES, Copied
 from hermes_ws.hosting.sealed import MAGIC, Opener, Sealer
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import Identity

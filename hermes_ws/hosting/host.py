@@ -38,8 +38,8 @@ from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import Identity, ProfileName
 from hermes_ws.session.ports import Audience
-from hermes_ws.warden.grants import Confinement, Grants
-from hermes_ws.warden.hands import Warden
+from hermes_ws.warden.grants import Confinement
+from hermes_ws.warden.hands import probe
 from hermes_ws.warden.subreaper import Subreaper
 
 IN_HAND_S = 1.0
@@ -380,9 +380,7 @@ class Host:
         async with self._probing:
             if self._confinement is None:
                 try:
-                    warden = await Warden.start(Grants(), subreaper=self._subreaper)
+                    self._confinement = await probe(subreaper=self._subreaper)
                 except WardenFailed as failed:
                     return Confinement(0, False, False, False, (failed.message,))
-                self._confinement = warden.confinement
-                await warden.close()
             return self._confinement

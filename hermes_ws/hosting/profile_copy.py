@@ -16,13 +16,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, cast, final
+from typing import Final, cast, final
 
 from hermes_ws.contract.errors import LimitReached, ProfileUnusable
+from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.journal.schema import migrate
 from hermes_ws.scope.home import ProfileHome
-
-Part = Literal["config", "soul", "agents", "skills", "memory", "files", "secrets", "sessions"]
 
 PLACES: Final[Mapping[Part, str]] = MappingProxyType(
     {
@@ -160,7 +159,7 @@ def _stays_within(link: Path, top: Path) -> bool:
     return reached.exists() and reached.is_relative_to(os.path.realpath(top))
 
 
-def copy_database(source: Path, target: Path, renaming: Renaming, *, keep_running: bool = False) -> None:
+def copy_database(source: Path, target: Path, renaming: Renaming) -> None:
     """Copy the sessions of a home into a new database. Raises `ProfileUnusable`, sqlite3 errors, OSError."""
     if not source.exists():
         return
@@ -187,7 +186,7 @@ def copy_database(source: Path, target: Path, renaming: Renaming, *, keep_runnin
             if row is not None:
                 new.execute("UPDATE meta SET value = ? WHERE key = ?", (row[0], key))
         for table, statement in _SETTLE:
-            if table in tables and not keep_running:
+            if table in tables:
                 new.execute(statement)
         # A directory of the home that is copied is the same one of the copy.
         length = len(renaming.old_user)

@@ -21,10 +21,11 @@ from typing import Final, Protocol, TypeVar, final
 import orjson
 import trio
 
-from hermes_ws.contract.errors import AlreadyExists, InvalidParams, PermissionDenied, ProfileUnknown, ProfileUnusable
+from hermes_ws.contract.errors import AlreadyExists, InvalidParams, PermissionDenied, ProfileUnusable
+from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.hosting import archive
 from hermes_ws.hosting.git_identity import write_gitconfig
-from hermes_ws.hosting.profile_copy import Copied, Part, Renaming, copy_database, copy_part
+from hermes_ws.hosting.profile_copy import Copied, Renaming, copy_database, copy_part
 from hermes_ws.hosting.server_store import ServerStore
 from hermes_ws.journal.lock import OwnerLock
 from hermes_ws.scope import guard
@@ -246,7 +247,7 @@ class ProfileLife:
         self._ground.changed(name, gone=True)
         await in_thread(self._limiter, _remove, grave)
 
-    async def adopt(self, name: ProfileName, wait_s: float) -> Made:
+    async def adopt(self, name: ProfileName) -> Made:
         """Give a home that was copied by hand an identity of its own, and its sessions ids to match."""
         home = self._ground.root.find(name)
         if name == self._ground.launch:
@@ -269,7 +270,7 @@ class ProfileLife:
                 finally:
                     lock.release()
 
-        async with self._one, self._ground.closed(name, wait_s):
+        async with self._one, self._ground.closed(name, 0):
             made = await in_thread(self._limiter, adopt)
         self._ground.changed(name, gone=False)
         return made
@@ -378,6 +379,3 @@ def _sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-__all__ = ("Made", "ProfileLife", "ProfileUnknown", "Seed")

@@ -23,7 +23,6 @@ from hermes_ws.hosting import secret_sources
 from hermes_ws.hosting.profile_log import ProfileLog
 from hermes_ws.hosting.reaper import Reaper
 from hermes_ws.hosting.runtime_life import TRANSITIONS, Happened, State, Statistics, Surroundings, prepare
-from hermes_ws.hosting.secret_sources import CREDENTIALS_PARAMETER, Surrounds
 from hermes_ws.hosting.timers import Timers
 from hermes_ws.hosting.wardens import Wardens
 from hermes_ws.journal import recovery
@@ -35,7 +34,6 @@ from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, 
 from hermes_ws.session.ports import Granted
 from hermes_ws.session.sessions import Sessions
 from hermes_ws.warden.grants import Confinement
-from hermes_ws.warden.hands import Warden
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +81,7 @@ class ProfileRuntime:
         self._timers: Timers | None = None
         self._reaper: Reaper | None = None
         self._failed_sources: tuple[str, ...] = ()
+        self._goes_away = False
 
     # --- what it holds -----------------------------------------------------------------------------------------------
 
@@ -235,6 +234,7 @@ class ProfileRuntime:
             except trio.Cancelled:
                 self.draining = False
                 raise
+        self._goes_away = True
         with trio.CancelScope(shield=True):
             self.close()
             await self.ended.wait()
@@ -277,6 +277,8 @@ class ProfileRuntime:
                 self.settled.set()
                 await self._close_asked.wait()
                 await self._finish_work()
+                if self._goes_away:
+                    self.sessions.let_go_all()
                 nursery.cancel_scope.cancel()
         finally:
             self._nursery = None
@@ -328,20 +330,9 @@ class ProfileRuntime:
 
     async def _gather(self, scope: ProfileScope) -> ProfileScope:
         """The scope with what its secret sources give now."""
-        self._failed_sources = ()
-        if not scope.config.secrets.sources:
-            return scope
-        credentials = self._around.parameters.get(CREDENTIALS_PARAMETER)
-        around = Surrounds(
-            base_environment=self.base_environment,
-            credentials=None if credentials is None else Path(credentials),
-            launch=self.name == self._around.root.launch,
-            limiter=self.limiter,
-            start=lambda grants: Warden.start(grants, subreaper=self._around.subreaper),
-        )
-        gathered = await secret_sources.gather(scope, around)
+        gathered = await secret_sources.gather(scope, secret_sources.surrounds(self._around, self.name, self.limiter))
         self._failed_sources = gathered.failed
-        return scope.with_sources(gathered.values)
+        return scope.with_sources(gathered.values) if gathered.values else scope
 
     async def _see_home(self) -> None:
         """A home that was taken away under us is given up, and nothing of it is made again."""

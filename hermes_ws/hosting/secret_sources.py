@@ -17,10 +17,12 @@ from typing import Final, final
 import trio
 
 from hermes_ws.contract.errors import HermesError
+from hermes_ws.hosting.runtime_life import Surroundings
 from hermes_ws.hosting.wardens import grants_of
 from hermes_ws.scope import dotenv
 from hermes_ws.scope.current import Bound, bind, in_thread
 from hermes_ws.scope.environment import child_environment, is_steering
+from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.scope.sections import SourceConfig
 from hermes_ws.warden.grants import Command, Grants
@@ -60,6 +62,18 @@ class Surrounds:
     launch: bool
     limiter: trio.CapacityLimiter
     start: Callable[[Grants], Awaitable[Warden]]
+
+
+def surrounds(around: Surroundings, profile: ProfileName, limiter: trio.CapacityLimiter) -> Surrounds:
+    """What the sources of this profile are asked with, on this server."""
+    credentials = around.parameters.get(CREDENTIALS_PARAMETER)
+    return Surrounds(
+        base_environment=around.base_environment,
+        credentials=None if credentials is None else Path(credentials),
+        launch=profile == around.root.launch,
+        limiter=limiter,
+        start=lambda grants: Warden.start(grants, subreaper=around.subreaper),
+    )
 
 
 async def gather(scope: ProfileScope, around: Surrounds) -> Gathered:

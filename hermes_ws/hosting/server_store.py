@@ -83,7 +83,7 @@ class ServerStore:
 
     async def add_token(self, token: Token) -> None:
         """Keep a token."""
-        await in_thread(self._limiter, self._execute, tokens.INSERT, *tokens.values(token))
+        await in_thread(self._limiter, lambda: self._execute(tokens.INSERT, *tokens.values(token)))
 
     async def remove_tokens(self, ids: frozenset[str]) -> None:
         """Keep these no longer."""

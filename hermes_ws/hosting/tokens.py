@@ -1,4 +1,4 @@
-"""A token: who it is for, what it opens, and how it is kept in `server.db`, where of the token itself is only a hash."""
+"""A token: who it is for, what it opens, and how it is kept in `server.db`: of the token itself only as a hash."""
 
 from __future__ import annotations
 

@@ -6,19 +6,33 @@ from collections.abc import Mapping
 from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
-from hermes_ws.methods import config, connection, mutations, profiles, prompts, questions, runtime, sessions, threads
+from hermes_ws.methods import (
+    config,
+    connection,
+    mutations,
+    profile_life,
+    profiles,
+    prompts,
+    questions,
+    runtime,
+    sessions,
+    threads,
+    tokens,
+)
 from hermes_ws.methods.handler import Handler
 
 _TOPICS: tuple[ModuleType, ...] = (
     connection,
     runtime,
     profiles,
+    profile_life,
     config,
     sessions,
     threads,
     prompts,
     mutations,
     questions,
+    tokens,
 )
 
 

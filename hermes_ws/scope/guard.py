@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -46,12 +47,20 @@ PATH_ARGUMENTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType({
 
 ENVIRONMENT_EVENTS: Final = frozenset({"os.putenv", "os.unsetenv"})
 
+SOCKET_EVENTS: Final = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"})
+"""Events whose last argument is an address, which for a Unix socket is a path."""
+
 PROCESS_EVENTS: Final = frozenset(
     {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"}
 )
 
 
 Handler = Callable[[str, tuple[object, ...]], None]
+Report = Callable[[str, str], None]
+"""Told what tripped it, and the stack. It must not reach into a home itself."""
+
+STACK_FRAMES = 20
+"""From the one who asked to the interpreter; the event loop below that is always the same."""
 
 
 class GuardTripped(Exception):
@@ -81,14 +90,16 @@ def permit_process() -> Binding:
 class Guard:
     """One tripwire for the homes under one root. Its hook stays in the interpreter for good; disarmed, it is idle."""
 
-    def __init__(self, root: HomesRoot) -> None:
+    def __init__(self, root: HomesRoot, report: Report | None = None) -> None:
         self._root = root
+        self._report = report
         self._armed = False
         self._tripped = 0
         self._handlers: Mapping[str, Handler] = MappingProxyType(
             dict.fromkeys(PATH_ARGUMENTS, self._check_paths)
             | dict.fromkeys(ENVIRONMENT_EVENTS, self._refuse_environment)
             | dict.fromkeys(PROCESS_EVENTS, self._check_process)
+            | dict.fromkeys(SOCKET_EVENTS, self._check_socket)
         )
 
     def arm(self) -> None:
@@ -125,6 +136,14 @@ class Guard:
             if owner is not None and not _may_open(owner):
                 self._trip(f"{event} reached into {owner}, and {_who()} is bound here")
 
+    def _check_socket(self, event: str, arguments: tuple[object, ...]) -> None:
+        address = arguments[-1]
+        path = address if isinstance(address, (str, bytes)) else None
+        if path and path[:1] not in ("\0", b"\0"):
+            owner = self._root.owner_of(_real_path(event, path) or "")
+            if owner is not None and not _may_open(owner):
+                self._trip(f"{event} reached a socket in {owner}, and {_who()} is bound here")
+
     def _check_process(self, event: str, arguments: tuple[object, ...]) -> None:
         here = standing()
         if not (isinstance(here, Permitted) and here.processes):
@@ -135,6 +154,9 @@ class Guard:
 
     def _trip(self, what: str) -> None:
         self._tripped += 1
+        if self._report is not None:
+            # Here, and not where it is caught: what is swallowed on its way up has been told all the same.
+            self._report(what, "".join(traceback.format_stack(limit=STACK_FRAMES)))
         raise GuardTripped(what)
 
 
@@ -179,9 +201,9 @@ def _path_of_uri(uri: str) -> str:
     return unquote(path)
 
 
-def install(root: HomesRoot) -> Guard:
+def install(root: HomesRoot, report: Report | None = None) -> Guard:
     """Put an armed guard into this interpreter, once at start; the hook cannot be taken out again, only disarmed."""
-    guard = Guard(root)
+    guard = Guard(root, report)
     sys.addaudithook(guard.hook)
     guard.arm()
     return guard

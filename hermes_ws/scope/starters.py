@@ -28,8 +28,10 @@ def disarmed(config: ProfileConfig) -> tuple[ProfileConfig, tuple[str, ...]]:
     update: dict[str, object] = {}
     off: list[str] = []
     for name in SECTIONS:
-        if getattr(config, name, None):
-            update[name] = ProfileConfig.model_fields[name].get_default(call_default_factory=True)
+        field = ProfileConfig.model_fields.get(name)
+        default: object = None if field is None else field.get_default(call_default_factory=True)
+        if field is not None and getattr(config, name) != default:
+            update[name] = default
             off.append(name)
     for section_name, setting in SETTINGS:
         section = cast("BaseModel", update.get(section_name, getattr(config, section_name)))

@@ -21,6 +21,9 @@ from hermes_ws.server.ports import Caller
 from hermes_ws.session.ports import Counted
 from hermes_ws.wire.frames import event_frame, request_frame
 
+PROFILE_GONE = 4503
+"""Close code: the profile that the connection was bound to is not there any more."""
+
 Connections = Callable[[], Iterable[Caller]]
 """Those that are past their handshake now."""
 
@@ -78,6 +81,16 @@ class Audience:
                 payload: dict[str, JsonValue] = {"id": question_id, "reason": reason}
                 envelope = {"type": "request.cancel", "profile": profile, "ts": self._clock(), "payload": payload}
                 connection.notify(event_frame(envelope))
+
+    def profile_changed(self, profile: str, gone: bool) -> None:
+        """Tell all who may address it that a profile came, changed or is gone; who came by its path leaves with it."""
+        payload: dict[str, JsonValue] = {}
+        frame = event_frame({"type": "profiles.changed", "ts": self._clock(), "payload": payload})
+        for connection in tuple(self._connections()):
+            if connection.may_address(profile):
+                connection.notify(frame)
+                if gone and connection.profile == profile:
+                    connection.close(PROFILE_GONE, "the profile is gone")
 
     # --- later comers, and answers -----------------------------------------------------------------------------------
 

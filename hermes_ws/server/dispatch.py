@@ -54,6 +54,9 @@ from hermes_ws.wire.peer import Request, Response
 PROTOCOL_CLOSE = 4526
 """Close code for a client of another major version: it need not come back as it is."""
 
+LOOKING: Final = frozenset({Right.NONE, Right.OBSERVE})
+"""Rights of methods that change nothing. Looking at a profile does not keep it open (case REAP-20)."""
+
 Step = Callable[[], None]
 Ts = TypeVarTuple("Ts")
 
@@ -232,6 +235,8 @@ class Dispatch:
         if scope is Scope.SERVER:
             return await handler.run(ServerCall(*server), params)
         runtime = await self._runtime(connection, params)
+        if handler.method.right not in LOOKING:
+            runtime.touch()
         session_id = cast("str | None", getattr(params, "session_id", None))
         with bind(Bound(runtime.scope, connection.id, session_id, None)):
             if scope is Scope.PROFILE:

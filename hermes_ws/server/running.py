@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -31,19 +32,21 @@ from hermes_ws.scope import guard
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
-from hermes_ws.server import sockets, stdio
+from hermes_ws.server import door, sockets, stdio
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
 from hermes_ws.server.ending import Ending
-from hermes_ws.server.entry import Entry, host_names, is_loopback
+from hermes_ws.server.entry import Entry, host_names
 from hermes_ws.server.lateness import Lateness
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.listener import Listener
+from hermes_ws.server.login import login
 from hermes_ws.server.ports import Pages
 from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.server.proxy import Proxies
 from hermes_ws.server.pulse import Pulse
 from hermes_ws.server.serve import ServeOptions
-from hermes_ws.server.token import LaunchToken, mint
+from hermes_ws.server.token import AllTokens, LaunchToken, mint
 from hermes_ws.server.visitor import Site
 from hermes_ws.server.welcome import Greeting
 from hermes_ws.warden.subreaper import become_subreaper
@@ -79,14 +82,9 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 async def _serve(options: ServeOptions, start: StartEnvironment) -> None:
-    if not is_loopback(options.host):
-        raise ProfileUnusable(
-            f"{options.host} can be reached from other machines, and this server speaks without encryption.",
-            hint="Bind 127.0.0.1, and let a tunnel or a reverse proxy on this machine carry it further.",
-        )
     root = _root(options, start)
     log = ProcessLog(sys.stderr)
-    guard.install(root).arm()
+    tripwire = guard.install(root, report=lambda what, stack: log.warning("guard tripped", what=what, stack=stack))
     facts = ServerFacts(
         info=ServerInfo(name="hermes-ws", version=__version__),
         instance_id=secrets.token_hex(8),
@@ -95,7 +93,15 @@ async def _serve(options: ServeOptions, start: StartEnvironment) -> None:
         started_at=time.time(),
     )
     audience = Audience(time.time)
-    host = Host(root, start, instance_id=facts.instance_id, audience=audience, subreaper=become_subreaper())
+    host = Host(
+        root,
+        start,
+        instance_id=facts.instance_id,
+        audience=audience,
+        subreaper=become_subreaper(),
+        tripped=tripwire.tripped,
+    )
+    host.follow(audience.profile_changed)
     # Before anything is opened: who asks to stop while the server starts is heard.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as told:
         async with trio.open_nursery() as nursery:
@@ -120,6 +126,9 @@ async def _listen(
 ) -> None:
     config = host.launch_config
     ending = Ending(config.server.drain_s)
+    tls = door.secured(options)
+    proxies = Proxies.parse(options.behind_proxy)
+    door.check_binding(options, host, proxies)
     await host.open(host.launch)
     dispatch = Dispatch(
         host,
@@ -136,15 +145,16 @@ async def _listen(
     with guard.permit(home):
         token = mint(home.token)
         path = options.socket or home.socket
-        tcp = await sockets.listen_tcp(options.host, options.port)
+        tcp = await sockets.listen_tcp(options.host, options.port, tls)
         unix = sockets.listen_unix(path)
     document = orjson.dumps(openrpc.document())
     events = orjson.dumps(asyncapi.document())
     entry = Entry(
-        LaunchToken(token),
+        AllTokens(LaunchToken(token), host),
         hosts=host_names(options.host, tcp.port, config.server.hosts),
         origins=config.server.origins,
         uid=os.getuid(),
+        scheme="http" if tls is None else "https",
     )
     site = Site(
         entry=entry,
@@ -156,14 +166,22 @@ async def _listen(
         ),
         lateness=Lateness(),
         own_name=host.own_name,
+        login=partial(login, host.credentials),
+        proxies=proxies,
     )
     listener = Listener(site, dispatcher=dispatch, welcome=Greeting(host, facts, config.limits, config.display.skin))
     audience.follow(lambda: listener.connections)
+    door.keep_watch(host, lambda: listener.connections)
     await nursery.start(listener.run, (tcp, unix))
     _announce(options, host, home, facts, tcp.port, path)
     log.info("serving", host=options.host, port=tcp.port, instance=facts.instance_id, pid=facts.pid)
 
     async def reload() -> None:
+        if tls is not None:
+            try:
+                tls.load()
+            except HermesError as error:
+                log.warning("certificate refused", type=error.type)
         for runtime in host.open_runtimes():
             try:
                 await runtime.reload()
@@ -226,7 +244,7 @@ def _root(options: ServeOptions, start: StartEnvironment) -> HomesRoot:
 def _announce(
     options: ServeOptions, host: Host, home: ProfileHome, facts: ServerFacts, port: int, socket: Path
 ) -> None:
-    url = f"ws://{options.host}:{port}/ws"
+    url = f"{'ws' if options.tls_cert is None else 'wss'}://{options.host}:{port}/ws"
     if options.announce:
         said = {
             "url": url,

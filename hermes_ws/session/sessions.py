@@ -258,6 +258,11 @@ class Sessions:
         self._known.pop(session_id, None)
         self._used.pop(session_id, None)
 
+    def let_go_all(self) -> None:
+        """The profile goes away: tell all who listen, after what was committed, and forget all sessions."""
+        for session_id, session in tuple(self._known.items()):
+            self._let_go(session_id, tuple(thread.key for thread in session.threads), "closed")
+
     # --- questions ---------------------------------------------------------------------------------------------------
 
     async def answer(self, params: AnswerParams, principal: str, *, kind: Question | None = None) -> Answered:
