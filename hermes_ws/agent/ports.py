@@ -194,6 +194,13 @@ class Hands(Protocol):
         """Replace a file, or make it and its parents. Raises PermissionDenied."""
         ...
 
+    async def edit(self, path: Path, change: Callable[[str], str]) -> Written:
+        """Give a text file a new content, made of the present one, which is seen as it is: nothing is redacted.
+
+        `change` may raise, and nothing is changed then. Raises NotFound, PermissionDenied, InvalidParams for no text.
+        """
+        ...
+
     async def list_files(
         self, path: Path, *, depth: int, limit: int, hidden: bool = False, pattern: str | None = None
     ) -> Listing:
@@ -243,7 +250,7 @@ class Hands(Protocol):
         ...
 
     async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
-        """Start a program that goes on, with pipes to it; whoever opens it ends it. `env` is added to a child's usual one.
+        """Start a program that goes on, with pipes to it; whoever opens it ends it. `env` is added to the usual one.
 
         For programs that the profile's settings name, not for what a model wants. Raises what `run` does.
         """
@@ -337,6 +344,34 @@ class Memory(Protocol):
         self, which: Literal["memory", "user"], action: Literal["add", "replace", "remove"], text: str, old: str
     ) -> str:
         """Change one entry; the file's new content. Raises InvalidParams, NotFound, LimitReached."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of an earlier session that has the words that were looked for. `at` counts seconds since 1970."""
+
+    session_id: str
+    title: str
+    role: str
+    at: float
+    snippet: str
+
+
+class Library(Protocol):
+    """What the profile knows."""
+
+    async def skills(self) -> Sequence[tuple[str, str]]:
+        """The names of its skills, each with a sentence on when to use it."""
+        ...
+
+    async def skill(self, name: str, file: str | None) -> str:
+        """A skill's text, or that of a file beside it. Raises NotFound, ProfileUnusable."""
+        ...
+
+    async def search(self, query: str, limit: int) -> Sequence[Said]:
+        """Messages of the profile's sessions that have all these words, the best matches first."""
         ...
 
 

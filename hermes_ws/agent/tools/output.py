@@ -30,10 +30,14 @@ _CARRIAGE: Final = re.compile(r"[^\n]*\r(?!\n)")
 @final
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Text for the model, and whether something was left out of it."""
+    """Text for the model, and whether something was left out of it.
+
+    `whole` is all of it, redacted and with its escape sequences, where `text` is less.
+    """
 
     text: str
     cut: bool
+    whole: str | None = None
 
 
 def plain(text: str) -> str:
@@ -49,8 +53,15 @@ def fit(text: str, redact: Callable[[str], str], *, budget: int = BUDGET) -> Fit
     """`text` for the model: plain, redacted, and if it is too long, its head and tail with a line that says so."""
     clean = redact(plain(text))
     if len(clean) <= budget:
-        return Fitted(clean, cut=False)
+        return Fitted(clean, cut=False, whole=_whole(text, clean, redact) if "\x1b" in text else None)
     head = int(budget * HEAD_SHARE)
     tail = budget - head
     left_out = len(clean) - budget
-    return Fitted(f"{clean[:head]}\n[… {left_out:,} characters left out here …]\n{clean[-tail:]}", cut=True)
+    shown = f"{clean[:head]}\n[… {left_out:,} characters left out here …]\n{clean[-tail:]}"
+    return Fitted(shown, cut=True, whole=_whole(text, clean, redact))
+
+
+def _whole(text: str, clean: str, redact: Callable[[str], str]) -> str:
+    """All of it with its colours, unless an escape sequence stands within a secret: then without them."""
+    coloured = redact(text)
+    return coloured if plain(coloured) == clean else clean

@@ -31,22 +31,27 @@ class TerminalParams(Params):
     deadline_s: float | None = Field(
         default=None, gt=0, le=LONGEST_DEADLINE_S, description="Seconds after which the command is ended."
     )
+    background: bool = Field(
+        default=False, description="Let it go on, and look after it with the tool `process`: servers, watchers."
+    )
 
 
 def _subject(params: TerminalParams) -> Subject:
-    return Subject("terminal", f"Run: {params.command}", _NEEDS, command=params.command, cwd=params.cwd)
+    verb = "Start in the background" if params.background else "Run"
+    return Subject("terminal", f"{verb}: {params.command}", _NEEDS, command=params.command, cwd=params.cwd)
 
 
 async def _run(params: TerminalParams, context: ToolContext) -> ToolOutcome:
     deadline = params.deadline_s if params.deadline_s is not None else context.deadline_s
-    cwd = context.hands.cwd / params.cwd if params.cwd is not None else None
-    ran = await context.hands.run(
-        params.command, cwd=Path(cwd) if cwd is not None else None, deadline_s=deadline, on_output=context.progress
-    )
+    cwd: Path | None = context.hands.cwd / params.cwd if params.cwd is not None else None
+    if params.background:
+        started = await context.hands.start(params.command, cwd=cwd)
+        return ToolOutcome(f"Started in the background as {started.process_id}; see it with the tool `process`.")
+    ran = await context.hands.run(params.command, cwd=cwd, deadline_s=deadline, on_output=context.progress)
     fitted = fit(ran.output, context.redact)
     lines = [fitted.text.rstrip("\n") or "(no output)", *_ending(ran, deadline)]
     failed = ran.exit_code != 0
-    return ToolOutcome("\n".join(lines), failed, ran.truncated or fitted.cut, ran.duration_ms)
+    return ToolOutcome("\n".join(lines), failed, ran.truncated or fitted.cut, ran.duration_ms, fitted.whole)
 
 
 def _ending(ran: Ran, deadline_s: float) -> list[str]:
@@ -71,8 +76,9 @@ TERMINAL: Final = tool(
     toolset="terminal",
     needs=_NEEDS,
     doc=(
-        "Run a command line in the session's directory and wait for its end. Returns standard output and error in "
-        "order, and the exit code when it is not 0. Each call is a new shell: directories and variables do not last."
+        "Run a command line in the session's directory and wait for its end, or let it go on in the background. "
+        "Returns standard output and error in order, and the exit code when it is not 0. Each call is a new shell: "
+        "directories and variables do not last."
     ),
     subject=_subject,
     run=_run,
