@@ -7,13 +7,18 @@ from types import MappingProxyType, ModuleType
 from typing import Any, cast
 
 from hermes_ws.contract.methods import (
+    audit,
+    blobs,
     config,
     connection,
+    insights,
+    models,
     mutations,
     profile_life,
     profiles,
     prompts,
     questions,
+    render,
     runtime,
     sessions,
     threads,
@@ -39,6 +44,11 @@ _TOPICS: tuple[ModuleType, ...] = (
     mutations,
     questions,
     tokens,
+    audit,
+    models,
+    render,
+    blobs,
+    insights,
 )
 
 

@@ -18,7 +18,8 @@ from hermes_ws.wire.cursor import Cursor
 
 
 class Principal(Protocol):
-    """Who asks. `profiles` is None for one that may address all."""
+    """Who asks. `profiles` and their `profile_ids` are None for one that may address all; `credential` is the id of the
+    token by which it came in, if there was one."""
 
     @property
     def name(self) -> str: ...
@@ -26,6 +27,10 @@ class Principal(Protocol):
     def profiles(self) -> frozenset[str] | None: ...
     @property
     def rights(self) -> frozenset[Right]: ...
+    @property
+    def profile_ids(self) -> frozenset[str] | None: ...
+    @property
+    def credential(self) -> str | None: ...
 
 
 class Attachment(Protocol):
@@ -52,6 +57,25 @@ class Attachment(Protocol):
 
     def stop_listening(self, thread: Thread) -> bool:
         """End the subscription; false when there was none."""
+        ...
+
+
+class Works(Protocol):
+    """The server at work, as a handler may look at it, and end it."""
+
+    @property
+    def connections(self) -> int:
+        """How many clients are there now."""
+        ...
+
+    @property
+    def requests(self) -> int:
+        """How many requests run now, the one that asks among them."""
+        ...
+
+    def drain(self, deadline_s: float | None) -> float:
+        """Begin to end, as a signal would; what runs has so many seconds, None for what the settings say. Returns when
+        that is over, in seconds since 1970."""
         ...
 
 
@@ -86,6 +110,7 @@ class ServerCall(ConnectionCall):
     open: Callable[[str | None], Awaitable[ProfileRuntime]]
     """Open a profile by name or id, None for the connection's own. Raises `ProfileUnknown` for what does not exist and,
     in the same words, for what this caller may not address."""
+    works: Works
 
     def may_address(self, profile: str) -> bool:
         """Whether this caller sees the profile at all."""

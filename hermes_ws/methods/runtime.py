@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
 from hermes_ws.contract import openrpc
 from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import Protocol
 from hermes_ws.contract.methods.runtime import (
     RPC_DISCOVER,
     RUNTIME_DESCRIBE,
+    RUNTIME_DRAIN,
+    RUNTIME_STATISTICS,
     Description,
+    DrainParams,
+    DrainStarted,
     OpenRpcDocument,
+    ProfileStatistics,
+    ServerStatistics,
     SessionCreateOptions,
 )
 from hermes_ws.contract.methods.sessions import SOURCES, CreateParams
@@ -44,3 +56,42 @@ async def describe(call: ServerCall, params: Empty) -> Description:
             parameters=sorted(CreateParams.model_fields.keys() - _NOT_OPTIONS), sources=list(SOURCES)
         ),
     )
+
+
+PROCESS: Final = Path("/proc/self")
+"""What the kernel knows of this process."""
+
+
+@handles(RUNTIME_STATISTICS)
+async def statistics(call: ServerCall, params: Empty) -> ServerStatistics:
+    """Counts, of this moment. Profiles that the caller may not address are not among them."""
+    host = call.host.statistics()
+    pages = int((PROCESS / "statm").read_text().split()[1])
+    return ServerStatistics(
+        uptime_s=time.time() - call.facts.started_at,
+        draining=call.host.draining,
+        connections=call.works.connections,
+        requests=call.works.requests,
+        descriptors=len(os.listdir(PROCESS / "fd")),
+        memory_bytes=pages * os.sysconf("SC_PAGE_SIZE"),
+        threads=threading.active_count(),
+        guard_tripped=host.guard_tripped,
+        profiles=[
+            ProfileStatistics(
+                name=name,
+                state=each.state,
+                sessions_open=each.sessions_open,
+                running=each.running,
+                wardens=each.wardens,
+                tasks=each.tasks,
+            )
+            for name, each in sorted(host.open.items())
+            if call.may_address(name)
+        ],
+    )
+
+
+@handles(RUNTIME_DRAIN)
+async def drain(call: ServerCall, params: DrainParams) -> DrainStarted:
+    """The reply leaves before the first client is told."""
+    return DrainStarted(draining=True, deadline=call.works.drain(params.deadline_s))

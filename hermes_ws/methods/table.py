@@ -7,13 +7,17 @@ from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.methods import (
+    blobs,
     config,
     connection,
+    insights,
+    models,
     mutations,
     profile_life,
     profiles,
     prompts,
     questions,
+    render,
     runtime,
     sessions,
     threads,
@@ -33,6 +37,10 @@ _TOPICS: tuple[ModuleType, ...] = (
     mutations,
     questions,
     tokens,
+    models,
+    render,
+    blobs,
+    insights,
 )
 
 

@@ -86,6 +86,26 @@ def render(values: Mapping[str, str]) -> str:
     return "".join(f"{name}={_quoted(name, value)}\n" for name, value in values.items())
 
 
+def with_value(text: str, name: str, value: str | None) -> str:
+    """The text of a `.env` file in which `name` has this value, or with None does not occur; every other line, comments
+    and lines that do not parse among them, stays as it is. Raises ValueError as `render` does.
+    """
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    written = [] if value is None else [f"{name}={_quoted(name, value)}"]
+    for first, binding in reversed(list(_bindings("\n".join(lines)))):
+        if binding.key == name and not binding.error:
+            count = binding.original.string.strip("\n").count("\n") + 1
+            lines[first - 1 : first - 1 + count] = written
+            # The last line is the one that counts; earlier ones of the same name go, so that none comes back later.
+            written = []
+    if written:
+        if lines and lines[-1] == "":
+            lines.pop()
+        lines += [*written, ""]
+    return end.join(lines)
+
+
 def _quoted(name: str, value: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise ValueError(f"{name!r} cannot be the name of a secret")

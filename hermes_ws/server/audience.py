@@ -45,6 +45,11 @@ class Audience:
         """Where the connections are found; given once, when the server listens. Until then there is nobody to ask."""
         self._connections = connections
 
+    @property
+    def size(self) -> int:
+        """How many connections there are now."""
+        return sum(1 for _ in self._connections())
+
     def left(self, connection: Caller) -> None:
         """A connection has ended. What it was asked stays open."""
         for asked in self._asked.values():

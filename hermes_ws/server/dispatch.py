@@ -8,6 +8,7 @@ foreseen error as it is, anything else as an incident id whose stack is in the l
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -32,7 +33,7 @@ from hermes_ws.contract.errors import (
     RequestCancelled,
     SessionUnknown,
 )
-from hermes_ws.contract.methods.questions import AnswerParams, ById
+from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams, ById
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import read_params
@@ -44,9 +45,11 @@ from hermes_ws.scope.current import Bound, bind
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.server.attachment import Attached
 from hermes_ws.server.audience import Audience
+from hermes_ws.server.door import WITHDRAWN
 from hermes_ws.server.lanes import Entry, Lanes
 from hermes_ws.server.ports import Caller
 from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.server.trail import Trail
 from hermes_ws.session.identifiers import MAIN_THREAD
 from hermes_ws.wire.frames import Frame, RequestId, error_frame, reply_frame
 from hermes_ws.wire.peer import Request, Response
@@ -58,6 +61,9 @@ LOOKING: Final = frozenset({Right.NONE, Right.OBSERVE})
 """Rights of methods that change nothing. Looking at a profile does not keep it open (case REAP-20)."""
 
 Step = Callable[[], None]
+End = Callable[[str, float | None], None]
+"""Ends the server: who asked for it, and how many seconds what runs has; None for what the settings say."""
+
 Ts = TypeVarTuple("Ts")
 
 
@@ -87,6 +93,7 @@ class Dispatch:
         *,
         width: int,
         frame_bytes: int,
+        end: End,
     ) -> None:
         self._host = host
         self._facts = facts
@@ -96,6 +103,7 @@ class Dispatch:
         self._width = width
         self._frame_bytes = frame_bytes
         self._desks: dict[str, Desk] = {}
+        self._end = end
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -113,6 +121,9 @@ class Dispatch:
 
     def accept(self, connection: Caller, request: Request, size: int) -> None:
         """Take a request of `size` bytes: it runs now, in its turn, or is refused."""
+        if self._host.credentials.withdrawn(connection.principal.credential):
+            # Taken back while it was coming in; whoever was in already has been sent out.
+            connection.close(WITHDRAWN, "the credential was withdrawn")
         desk = self._desks.get(connection.id)
         if desk is None:
             desk = self._desks[connection.id] = Desk(self._width)
@@ -164,9 +175,19 @@ class Dispatch:
         self._audience.left(connection)
 
     @property
-    def under_way(self) -> int:
+    def requests(self) -> int:
         """How many requests run, on all connections."""
         return sum(desk.lanes.running for desk in self._desks.values())
+
+    @property
+    def connections(self) -> int:
+        """How many clients are there now."""
+        return self._audience.size
+
+    def drain(self, deadline_s: float | None) -> float:
+        """Have the server end, as a signal would."""
+        self._end("runtime.drain", deadline_s)
+        return time.time() + (self._host.launch_config.server.drain_s if deadline_s is None else deadline_s)
 
     # --- one request -------------------------------------------------------------------------------------------------
 
@@ -208,13 +229,16 @@ class Dispatch:
     async def _reply(
         self, connection: Caller, handler: Handler, params: Params, id: RequestId, after: list[Step]
     ) -> Frame:
+        trail = Trail(connection, handler.method, params)
         try:
-            result = await self._handle(connection, handler, params, after)
+            result = await self._handle(connection, handler, params, after, trail)
+            await self._note(trail, "ok")
             frame = reply_frame(id, result)
             if len(frame) > self._frame_bytes:
                 raise LimitReached("The answer is larger than a frame may be.", hint="Ask for less at once.")
             return frame
         except HermesError as error:
+            await self._note(trail, error.type)
             if isinstance(error, ProtocolUnsupported):
                 after.append(lambda: connection.close(PROTOCOL_CLOSE, "protocol not supported"))
             return error_frame(id, error.to_wire())
@@ -225,16 +249,19 @@ class Dispatch:
             problem = Internal("Something went wrong in the server.", incident=incident)
             return error_frame(id, problem.to_wire())
 
-    async def _handle(self, connection: Caller, handler: Handler, params: Params, after: list[Step]) -> object:
+    async def _handle(
+        self, connection: Caller, handler: Handler, params: Params, after: list[Step], trail: Trail
+    ) -> object:
         scope = handler.method.scope
         attachment = Attached(connection, lambda: self._spawn(self._alone, self._show_questions, connection))
         base = (attachment, connection.principal, after.append)
         if scope is Scope.CONNECTION:
             return await handler.run(ConnectionCall(*base), params)
-        server = (*base, self._host, self._facts, partial(self._open, connection))
+        server = (*base, self._host, self._facts, partial(self._open, connection), self)
         if scope is Scope.SERVER:
+            trail.on_server = True
             return await handler.run(ServerCall(*server), params)
-        runtime = await self._runtime(connection, params)
+        runtime = trail.runtime = await self._runtime(connection, params)
         if handler.method.right not in LOOKING:
             runtime.touch()
         session_id = cast("str | None", getattr(params, "session_id", None))
@@ -259,9 +286,12 @@ class Dispatch:
 
     async def _answer(self, connection: Caller, id: str, result: JsonValue) -> None:
         async def settle(params: AnswerParams) -> object:
-            runtime = await self._runtime(connection, params)
+            trail = Trail(connection, QUESTION_ANSWER, params)
+            trail.runtime = runtime = await self._runtime(connection, params)
             with bind(Bound(runtime.scope, connection.id, None, None)):
-                return await runtime.sessions.answer(params, connection.principal.name)
+                answered = await runtime.sessions.answer(params, connection.principal.name)
+            await self._note(trail, "ok")
+            return answered
 
         await self._audience.answered(connection, id, result, settle)
 
@@ -277,6 +307,19 @@ class Dispatch:
             told = await runtime.sessions.questions.outcome(id)
             if told is not None:
                 self._audience.too_late(connection, id, told.outcome)
+
+    async def _note(self, trail: Trail, outcome: str) -> None:
+        """Write down who did what: in the profile that it was done in, or with the launch profile for the server."""
+        if not trail.method.audited:
+            return
+        try:
+            runtime = trail.runtime
+            if runtime is None and trail.on_server:
+                runtime = await self._host.open(self._host.launch)
+            if runtime is not None:
+                runtime.audit.note(trail.deed(outcome))
+        except (HermesError, RuntimeError):
+            self._log.warning("not written down", method=trail.method.name, outcome=outcome)
 
     # --- which profile -----------------------------------------------------------------------------------------------
 

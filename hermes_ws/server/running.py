@@ -138,6 +138,7 @@ async def _listen(
         log,
         width=config.limits.in_flight,
         frame_bytes=config.limits.frame_bytes,
+        end=ending.ask,
     )
     await nursery.start(dispatch.run)
     pulse = Pulse(host)

@@ -7,7 +7,6 @@ frames and nothing else; whatever else the process prints goes to standard error
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -18,12 +17,14 @@ import trio
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import DrainingNotice
 from hermes_ws.contract.registry import Right
+from hermes_ws.hosting.credentials import OWNER
 from hermes_ws.hosting.host import Host
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.methods.table import HANDLERS
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
-from hermes_ws.server.entry import OWNER, Principal
+from hermes_ws.server.ending import Ending
+from hermes_ws.server.entry import Principal
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.pipes import PipeConnection
 from hermes_ws.server.process_log import ProcessLog
@@ -70,7 +71,17 @@ async def serve(
     pipes = Pipes()
     await host.open(host.launch)
     limits = config.limits
-    dispatch = Dispatch(host, facts, HANDLERS, audience, log, width=limits.in_flight, frame_bytes=limits.frame_bytes)
+    ending = Ending(config.server.drain_s)
+    dispatch = Dispatch(
+        host,
+        facts,
+        HANDLERS,
+        audience,
+        log,
+        width=limits.in_flight,
+        frame_bytes=limits.frame_bytes,
+        end=ending.ask,
+    )
     await nursery.start(dispatch.run)
     client = PipeConnection(
         pipes.incoming,
@@ -82,28 +93,36 @@ async def serve(
     )
     audience.follow(lambda: (client,))
     async with pipes.incoming, pipes.outgoing, trio.open_nursery() as serving:
-        serving.start_soon(_listen_for_signals, told, host, client, config.server.drain_s, log)
+        serving.start_soon(ending.hear, told, lambda: _reload(host, log))
+        serving.start_soon(_end, ending, host, client)
         await client.run(Greeting(host, facts, limits, config.display.skin))
         serving.cancel_scope.cancel()
-    await host.drain(config.server.drain_s)
+    await host.drain(ending.deadline_s)
 
 
-async def _listen_for_signals(
-    told: AsyncIterator[int], host: Host, client: PipeConnection, deadline_s: float, log: ProcessLog
-) -> None:
-    async for number in told:
-        if number == signal.SIGHUP:
-            for runtime in host.open_runtimes():
-                try:
-                    await runtime.reload()
-                except HermesError as error:
-                    log.warning("reload refused", type=error.type)
-            continue
-        notice = DrainingNotice(deadline=time.time() + deadline_s).model_dump()
-        client.notify(event_frame({"type": "gateway.draining", "ts": time.time(), "payload": notice}))
-        await host.drain(deadline_s)
-        client.close(GOING_AWAY, "the server is shutting down")
-        with trio.move_on_after(GOODBYE):
-            await client.wait_ended()
-        client.cut()
-        return
+async def _reload(host: Host, log: ProcessLog) -> None:
+    for runtime in host.open_runtimes():
+        try:
+            await runtime.reload()
+        except HermesError as error:
+            log.warning("reload refused", type=error.type)
+
+
+async def _end(ending: Ending, host: Host, client: PipeConnection) -> None:
+    """Once the end is asked for: give what runs its time, or less when it is asked for again, and say goodbye."""
+    await ending.asked()
+    notice = DrainingNotice(deadline=time.time() + ending.deadline_s).model_dump()
+    client.notify(event_frame({"type": "gateway.draining", "ts": time.time(), "payload": notice}))
+    async with trio.open_nursery() as nursery:
+
+        async def hurry() -> None:
+            await ending.hurried()
+            await host.drain(0)
+
+        nursery.start_soon(hurry)
+        await host.drain(ending.deadline_s)
+        nursery.cancel_scope.cancel()
+    client.close(GOING_AWAY, "the server is shutting down")
+    with trio.move_on_after(GOODBYE):
+        await client.wait_ended()
+    client.cut()

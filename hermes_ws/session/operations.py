@@ -17,6 +17,7 @@ from hermes_ws.contract.methods.mutations import (
     PAYLOADS,
     ArchivePayload,
     BranchPayload,
+    ConfigurePayload,
     DeletePayload,
     ImportPayload,
     PinPayload,
@@ -29,7 +30,7 @@ from hermes_ws.journal.sessions import NewSession
 from hermes_ws.session import identifiers
 from hermes_ws.session.info import session_info
 from hermes_ws.session.mutations import AnyOperation, Change, Operation
-from hermes_ws.wire.frames import scrub
+from hermes_ws.wire.frames import encode, scrub
 
 
 def rename(change: Change, payload: RenamePayload) -> dict[str, JsonValue]:
@@ -48,6 +49,14 @@ def pin(change: Change, payload: PinPayload) -> dict[str, JsonValue]:
     """To the top of the list, or back to its place."""
     change.columns["pinned"] = payload.pinned
     return {"pinned": payload.pinned}
+
+
+def configure(change: Change, payload: ConfigurePayload) -> dict[str, JsonValue]:
+    """Other options from the next execution on."""
+    given: dict[str, JsonValue] = payload.model_dump(mode="json", exclude_unset=True)
+    launch = {**change.session.launch, **given}
+    change.columns["launch"] = encode({key: value for key, value in launch.items() if value is not None}).decode()
+    return given
 
 
 def delete(change: Change, payload: DeletePayload) -> dict[str, JsonValue]:
@@ -119,6 +128,7 @@ _ROWS: tuple[AnyOperation, ...] = (
     Operation("rename", rename),
     Operation("archive", archive),
     Operation("pin", pin),
+    Operation("configure", configure),
     Operation("delete", delete, idle="session", deletes=True),
     Operation("reset", reset, idle="thread"),
     Operation(

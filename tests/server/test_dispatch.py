@@ -141,7 +141,14 @@ async def desk_over(
     host = Host(HomesRoot.directory(root), start, instance_id="i", audience=audience)
     facts = ServerFacts(ServerInfo(name="hermes-ws", version="0"), "i", "b", 1, 1.0)
     dispatch = Dispatch(
-        host, facts, handlers or HANDLERS, audience, ProcessLog(log), width=width, frame_bytes=frame_bytes
+        host,
+        facts,
+        handlers or HANDLERS,
+        audience,
+        ProcessLog(log),
+        width=width,
+        frame_bytes=frame_bytes,
+        end=lambda reason, deadline_s: None,
     )
     desk = Desk(dispatch, host, log)
     audience.follow(lambda: desk.visitors)
@@ -212,7 +219,7 @@ async def test_a_request_can_be_taken_back(tmp_path: Path) -> None:
         await begun.wait()
         desk.dispatch.cancelled(visitor, id)
         assert (await visitor.reply_to(id))["error"]["data"]["type"] == "request_cancelled"
-        assert desk.dispatch.under_way == 0
+        assert desk.dispatch.requests == 0
 
 
 async def test_one_id_is_under_way_once(tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ class PinPayload(Params):
     pinned: bool = True
 
 
+class ConfigurePayload(Params):
+    """What the session has of its own instead of its agent's or its profile's; null gives that up again."""
+
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    provider: str | None = Field(default=None, min_length=1, max_length=100)
+    max_turns: int | None = Field(default=None, ge=1, le=10_000)
+    toolsets: list[str] | None = None
+
+
 class DeletePayload(Params):
     """The session and all that belongs to it are gone for good."""
 
@@ -114,6 +123,7 @@ PAYLOADS: Mapping[str, type[Params]] = MappingProxyType(
         "rename": RenamePayload,
         "archive": ArchivePayload,
         "pin": PinPayload,
+        "configure": ConfigurePayload,
         "delete": DeletePayload,
         "reset": ResetPayload,
         "rewind": RewindPayload,
@@ -145,5 +155,5 @@ SESSION_MUTATE = method(
         NotFound,
         StorageUnavailable,
     ),
-    doc="Edit a session: rename, archive, pin, delete, reset, rewind, branch, import. Once per request_id.",
+    doc="Edit a session: rename, archive, pin, configure, delete, reset, rewind, branch, import. Once per request_id.",
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from hermes_ws.contract.events import Protocol, ServerInfo
-from hermes_ws.contract.model import Empty, Result
+from hermes_ws.contract.model import Empty, Params, Result
 from hermes_ws.contract.registry import Order, Right, Scope, method
 
 
@@ -54,4 +54,63 @@ RUNTIME_DESCRIBE = method(
     right=Right.OBSERVE,
     order=Order.FREE,
     doc="What this server is, what it promises and which options it takes.",
+)
+
+
+class ProfileStatistics(Result):
+    """What lives in one open profile now."""
+
+    name: str
+    state: str
+    sessions_open: int
+    running: int
+    wardens: int
+    tasks: int
+
+
+class ServerStatistics(Result):
+    """What lives in the server now; of profiles, those that the caller may address. Bytes and seconds."""
+
+    uptime_s: float
+    draining: bool
+    connections: int
+    requests: int
+    descriptors: int
+    memory_bytes: int
+    threads: int
+    guard_tripped: int
+    profiles: list[ProfileStatistics]
+
+
+class DrainParams(Params):
+    """How long what runs may go on; absent, as long as `server.drain_s` says."""
+
+    deadline_s: float | None = Field(default=None, ge=0, le=3600)
+
+
+class DrainStarted(Result):
+    """The server ends. `deadline` is when it interrupts what still runs then, in seconds since 1970."""
+
+    draining: bool
+    deadline: float
+
+
+RUNTIME_STATISTICS = method(
+    "runtime.statistics",
+    Empty,
+    ServerStatistics,
+    scope=Scope.SERVER,
+    right=Right.OBSERVE,
+    order=Order.NOW,
+    doc="Counts of what lives in the server now.",
+)
+
+RUNTIME_DRAIN = method(
+    "runtime.drain",
+    DrainParams,
+    DrainStarted,
+    scope=Scope.SERVER,
+    right=Right.ADMIN,
+    order=Order.NOW,
+    doc="Take no new work, give what runs its time, commit, and end.",
 )
