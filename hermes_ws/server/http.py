@@ -25,23 +25,17 @@ WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws
 CONTRACT_PATH: Final = re.compile(r"(?:/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63}))?/(rpc|events)")
 """Where the contract is spoken without a WebSocket: requests, and the events of a thread."""
 
-_INDEX: Final = b"""<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>hermes-ws</title></head>
-<body>
-<h1>hermes-ws</h1>
-<p>This is a server for AI agents: it hosts several profiles and keeps them apart.</p>
-<p>Programs speak JSON-RPC with it over a WebSocket at <code>/ws</code>, with the token that
-<code>hermes-ws serve</code> put into its run directory. What may be said stands in
-<a href="/openrpc.json">/openrpc.json</a>.</p>
-<p>To talk to an agent, start <code>hermes-ws chat</code>.</p>
-</body>
-</html>
-"""
+DASHBOARD_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page may load and do: its own files and this server, and nothing of any other host."""
+
+_POLICY: Final = "Content-Security-Policy"
 
 SECURITY_HEADERS: Final = (
     ("X-Content-Type-Options", "nosniff"),
-    ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (_POLICY, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Referrer-Policy", "no-referrer"),
@@ -64,10 +58,6 @@ class Answer:
 Page = Callable[[Pages], Answer]
 
 
-def _index(pages: Pages) -> Answer:
-    return Answer(200, _INDEX, "text/html; charset=utf-8")
-
-
 def _alive(pages: Pages) -> Answer:
     return Answer(200, b"ok\n")
 
@@ -86,7 +76,6 @@ def _asyncapi(pages: Pages) -> Answer:
 
 _PAGES: Mapping[str, Page] = MappingProxyType(
     {
-        "/": _index,
         "/healthz": _alive,
         "/readyz": _ready,
         "/openrpc.json": _openrpc,
@@ -128,11 +117,15 @@ def respond(request: h11.Request, peer: Peer, entry: Entry, pages: Pages) -> Ans
         return plain(refusal.status)
     path = request.target.decode("latin-1").partition("?")[0]
     page = _PAGES.get(path)
-    if page is None:
+    file = pages.files.get(path)
+    if page is None and file is None:
         return plain(404) if WEBSOCKET_PATH.fullmatch(path) is None else plain(426, ("Upgrade", "websocket"))
     if request.method not in (b"GET", b"HEAD"):
         return plain(405, ("Allow", "GET, HEAD"))
-    return page(pages)
+    if page is not None:
+        return page(pages)
+    assert file is not None, "one of the two is there"
+    return Answer(200, file.body, file.type, ((_POLICY, DASHBOARD_POLICY),))
 
 
 def visit_of(request: h11.Request, peer: Peer) -> Visit:
@@ -146,11 +139,13 @@ def visit_of(request: h11.Request, peer: Peer) -> Visit:
 
 def response_of(answer: Answer, *, close: bool) -> h11.Response:
     """The head of the answer. `close` tells that the connection ends with it."""
+    own = {name for name, _ in answer.headers}
     headers = [
         ("Date", formatdate(usegmt=True)),
         ("Content-Type", answer.type),
         ("Content-Length", str(len(answer.body))),
-        *SECURITY_HEADERS,
+        # Two policies would both hold: an answer that brings its own has no other.
+        *(header for header in SECURITY_HEADERS if header[0] not in own),
         *answer.headers,
     ]
     if close:

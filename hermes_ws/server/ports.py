@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
 from hermes_ws.server.entry import Principal
+from hermes_ws.server.static_files import StaticFile
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, RequestId
 from hermes_ws.wire.negotiation import Negotiated
@@ -127,3 +128,5 @@ class Pages:
     ready: Callable[[], bool]
     openrpc: Callable[[], bytes]
     asyncapi: Callable[[], bytes]
+    files: Mapping[str, StaticFile]
+    """The dashboard, by path."""

@@ -25,14 +25,17 @@ from hermes_ws.contract import asyncapi, openrpc
 from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import HermesError, ProfileUnusable
 from hermes_ws.contract.events import DrainingNotice, ServerInfo
+from hermes_ws.contract.registry import Right
+from hermes_ws.hosting.credentials import OWNER
 from hermes_ws.hosting.host import Host
+from hermes_ws.hosting.tokens import Grant
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.methods.table import HANDLERS
 from hermes_ws.scope import guard
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
-from hermes_ws.server import door, sockets, stdio
+from hermes_ws.server import door, sockets, static_files, stdio
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
 from hermes_ws.server.ending import Ending
@@ -159,7 +162,9 @@ async def _listen(
     )
     site = Site(
         entry=entry,
-        pages=Pages(ready=pulse.ready, openrpc=lambda: document, asyncapi=lambda: events),
+        pages=Pages(
+            ready=pulse.ready, openrpc=lambda: document, asyncapi=lambda: events, files=static_files.read()
+        ),
         limits=Limits(
             frame_bytes=config.limits.frame_bytes,
             send_deadline=config.limits.send_deadline_s,
@@ -242,6 +247,13 @@ def _root(options: ServeOptions, start: StartEnvironment) -> HomesRoot:
     return HomesRoot.classic(Path(named), launch)
 
 
+def _browser_link(options: ServeOptions, host: Host, port: int) -> str:
+    """A link that signs one browser in as the owner. The ticket is in the fragment, which goes to no server or log."""
+    everything = frozenset(Right)
+    ticket, _ = host.credentials.issue(Grant(OWNER, None, everything), "browser", None, everything)
+    return f"{'http' if options.tls_cert is None else 'https'}://{options.host}:{port}/#ticket={ticket}"
+
+
 def _announce(
     options: ServeOptions, host: Host, home: ProfileHome, facts: ServerFacts, port: int, socket: Path
 ) -> None:
@@ -262,6 +274,7 @@ def _announce(
     print(f"Serving {names}  (launch profile: {host.launch})")
     print(f"  WebSocket   {url}")
     print(f"  Unix socket {socket}")
+    print(f"\nIn a browser, once, within ten minutes:\n\n  {_browser_link(options, host, port)}")
     print("\nIn a second terminal:\n")
     print(f"  HERMES_HOME={home.path} {command} chat\n")
     print("Ctrl-C stops the server; what was accepted is kept.", flush=True)

@@ -17,6 +17,7 @@ from websockets.frames import apply_mask
 
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
+from hermes_ws.server import static_files
 from hermes_ws.server.connection import Connection
 from hermes_ws.server.entry import Entry, host_names
 from hermes_ws.server.lateness import Lateness
@@ -173,7 +174,12 @@ async def stage(
     bound = await listen_tcp("127.0.0.1", 0)
     bound = Bound(bound.listener, unix=False, compress=compress)
     entry = Entry(LaunchToken(TOKEN), hosts=host_names("127.0.0.1", bound.port, hosts), origins=origins, uid=uid)
-    pages = Pages(ready=ready, openrpc=lambda: b'{"openrpc":"1.3.2"}', asyncapi=lambda: b'{"asyncapi":"3.0.0"}')
+    pages = Pages(
+        ready=ready,
+        openrpc=lambda: b'{"openrpc":"1.3.2"}',
+        asyncapi=lambda: b'{"asyncapi":"3.0.0"}',
+        files=static_files.read(),
+    )
     site = Site(entry, pages, limits or Limits(), Lateness(), own_name=lambda name: name if name == "work" else None)
     listener = Listener(site, dispatcher=desk, welcome=welcome)
     async with trio.open_nursery() as nursery:

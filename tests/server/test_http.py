@@ -21,7 +21,9 @@ def _get(client: RawClient, path: str, method: str = "GET", *, more: str = "", v
 @pytest.mark.parametrize(
     ("path", "status", "kind", "part"),
     [
-        ("/", 200, "text/html", b"/ws"),
+        ("/", 200, "text/html", b"/app.js"),
+        ("/app.js", 200, "text/javascript", b"import"),
+        ("/style.css", 200, "text/css", b"--ink"),
         ("/healthz", 200, "text/plain", b"ok"),
         ("/readyz", 200, "text/plain", b"ready"),
         ("/openrpc.json", 200, "application/json", b"openrpc"),

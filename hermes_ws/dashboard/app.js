@@ -1,0 +1,227 @@
+// The page: sign in, connect, and put the parts together.
+
+import { element, put } from "./dom.js";
+import { Gateway } from "./gateway.js";
+import { Inbox } from "./inbox.js";
+import { Pane } from "./pane.js";
+import { SessionList } from "./session_list.js";
+import { forget, storedToken, useTicket } from "./signing_in.js";
+import { TEXTS, text } from "./texts.js";
+
+/** Milliseconds between two looks at the list of sessions while the page is seen; changes are told in between. */
+const LOOK_EVERY = 5000;
+
+/** Conversations that fit side by side. */
+const MOST_PANES = 3;
+
+class Page {
+  /** @param {string} token */
+  constructor(token) {
+    this.gateway = new Gateway(token);
+    /** @type {Pane[]} */
+    this.panes = [];
+    this.list = new SessionList((row, beside) => this.open(row, beside));
+    this.inbox = new Inbox(
+      (id, result) => this.gateway.call("question.answer", { id, result }),
+      (session_id, profile) => this.open({ session_id, profile }, false),
+    );
+    this.state = element("p.connection", { role: "status", "aria-live": "polite" });
+    this.profile = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": text("newSessionIn") }));
+    this.count = element("span.count", { hidden: true });
+    this.workspace = element("main.workspace");
+    this.codeStyles = new CSSStyleSheet();
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.codeStyles];
+    this.looking = 0;
+  }
+
+  start() {
+    put(
+      document.body,
+      element(
+        "nav.side",
+        { "aria-label": text("sessions") },
+        element("header.brand", {}, element("strong", {}, TEXTS.title), this.state),
+        element(
+          "div.new",
+          {},
+          this.profile,
+          element("button", { type: "button", onclick: () => this.create() }, text("newSession")),
+        ),
+        this.list.root,
+        element(
+          "footer",
+          {},
+          element("button.link", { type: "button", onclick: () => this.theme() }, text("theme")),
+          element("button.link", { type: "button", onclick: () => this.signOut() }, text("signOut")),
+        ),
+      ),
+      this.workspace,
+      element("aside.inbox", { "aria-label": text("inbox") }, element("h2", {}, text("inbox"), this.count), this.inbox.list),
+    );
+    this.layout();
+    this.inbox.addEventListener("count", (event) => this.badge(/** @type {CustomEvent} */ (event).detail));
+    this.gateway.addEventListener("state", (event) => this.stands(/** @type {CustomEvent} */ (event).detail));
+    this.gateway.addEventListener("ready", (event) => this.ready(/** @type {CustomEvent} */ (event).detail));
+    this.gateway.addEventListener("event", (event) => this.take(/** @type {CustomEvent} */ (event).detail));
+    this.gateway.addEventListener("question", (event) => this.ask(/** @type {CustomEvent} */ (event).detail));
+    document.addEventListener("visibilitychange", () => document.hidden || this.look());
+    setInterval(() => document.hidden || this.look(), LOOK_EVERY);
+    this.gateway.open();
+  }
+
+  // --- connection ----------------------------------------------------------------------------------------------------
+
+  /** @param {string} state */
+  stands(state) {
+    if (state === "signed out") {
+      forget();
+      return showSignIn(text("signInHow"));
+    }
+    if (state === "connecting") this.inbox.clear();
+    document.body.dataset.connection = state;
+    put(this.state, text(state));
+  }
+
+  /** @param {{ready: any, restarted: boolean}} told */
+  async ready({ ready, restarted }) {
+    const chosen = this.profile.value;
+    put(
+      this.profile,
+      ready.profiles.map((/** @type {string} */ name) => element("option", { value: name, selected: name === chosen }, name)),
+    );
+    if (this.panes.length) put(this.state, text("catchingUp"));
+    await this.look();
+    await Promise.all(this.panes.map((pane) => pane.resume().catch((error) => put(pane.problem, error.message))));
+    put(this.state, text(restarted ? "restarted" : "connected"));
+  }
+
+  /** @param {any} event */
+  take(event) {
+    if (event.type === "request.cancel" || event.type === "request.settled") this.inbox.remove(event.payload.id);
+    if (event.type === "sessions.changed" || event.type.startsWith("execution.")) this.lookSoon();
+    const pane = this.panes.find((each) => each.sessionId === event.session_id);
+    if (pane && event.thread_id === "main") pane.conversation.apply(event);
+  }
+
+  /** @param {{id: string, kind: string, params: any}} question */
+  async ask(question) {
+    const row = this.list.rows.find((each) => each.session_id === question.params.session_id);
+    if (!row) await this.look();
+    const profile = row?.profile ?? this.list.rows.find((each) => each.session_id === question.params.session_id)?.profile ?? "";
+    this.inbox.add({ ...question, profile });
+  }
+
+  // --- sessions ------------------------------------------------------------------------------------------------------
+
+  async look() {
+    if (!this.gateway.up) return;
+    const { sessions } = await this.gateway.call("session.list", { profile: "*", limit: 200 });
+    this.list.set(sessions);
+  }
+
+  lookSoon() {
+    this.looking ||= setTimeout(() => {
+      this.looking = 0;
+      this.look().catch(() => undefined);
+    }, 300);
+  }
+
+  async create() {
+    const created = await this.gateway.call("session.create", {
+      profile: this.profile.value,
+      request_id: crypto.randomUUID(),
+      source: "dashboard",
+      subscribe: false,
+    });
+    await this.open({ session_id: created.session_id, profile: created.profile }, false);
+    this.lookSoon();
+  }
+
+  /** @param {{session_id: string, profile: string}} session @param {boolean} beside */
+  async open(session, beside) {
+    const known = this.panes.find((pane) => pane.sessionId === session.session_id);
+    if (known) return known.input.focus();
+    const pane = new Pane(this.gateway, session, (markdown) => this.render(markdown), (each) => this.close(each));
+    if (!beside) while (this.panes.length) this.close(this.panes[0], false);
+    while (this.panes.length >= MOST_PANES) this.close(this.panes[0], false);
+    this.panes.push(pane);
+    this.layout();
+    pane.input.focus();
+    try {
+      await pane.resume();
+    } catch (error) {
+      put(pane.problem, String(/** @type {Error} */ (error).message));
+    }
+  }
+
+  /** @param {Pane} pane @param {boolean} [redraw] */
+  close(pane, redraw = true) {
+    this.panes = this.panes.filter((each) => each !== pane);
+    this.gateway.call("thread.unsubscribe", { session_id: pane.sessionId }).catch(() => undefined);
+    if (redraw) this.layout();
+  }
+
+  layout() {
+    const [first] = this.panes;
+    document.body.dataset.profile = first?.conversation.profile ?? "";
+    put(this.workspace, this.panes.length ? this.panes.map((pane) => pane.root) : element("p.empty", {}, text("pickSession")));
+    this.list.current = new Set(this.panes.map((pane) => pane.sessionId));
+    this.list.draw();
+  }
+
+  /** Markdown, rendered and made harmless by the server. @param {string} markdown */
+  async render(markdown) {
+    try {
+      const { html, styles } = await this.gateway.call("render.markdown", { text: markdown });
+      this.codeStyles.replaceSync(styles);
+      const parsed = new DOMParser().parseFromString(html, "text/html");
+      const fragment = document.createDocumentFragment();
+      fragment.append(...parsed.body.childNodes);
+      return fragment;
+    } catch {
+      return null;
+    }
+  }
+
+  // --- the rest ------------------------------------------------------------------------------------------------------
+
+  /** @param {number} count */
+  badge(count) {
+    document.title = count ? `(${count}) ${TEXTS.title}` : TEXTS.title;
+    this.count.toggleAttribute("hidden", count === 0);
+    put(this.count, String(count));
+  }
+
+  theme() {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    localStorage.setItem("hermes-ws.theme", root.dataset.theme);
+  }
+
+  signOut() {
+    this.gateway.close();
+    forget();
+    showSignIn(text("signInHow"));
+  }
+}
+
+/** @param {string} why */
+function showSignIn(why) {
+  put(
+    document.body,
+    element(
+      "main.sign-in",
+      {},
+      element("h1", {}, TEXTS.title),
+      element("p", { role: "status" }, why),
+      element("pre", {}, element("code", {}, text("signInCommand"))),
+    ),
+  );
+}
+
+document.documentElement.dataset.theme = localStorage.getItem("hermes-ws.theme") ?? "";
+const outcome = await useTicket();
+const token = storedToken();
+if (token) new Page(token).start();
+else showSignIn(text(outcome === "refused" ? "ticketUsed" : "signInHow"));

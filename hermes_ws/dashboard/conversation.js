@@ -1,0 +1,218 @@
+// One thread as a page shows it: a snapshot, and the events after it folded on.
+
+/**
+ * @typedef {{kind: "message", id: string, role: string, text: string, partial: boolean, done: boolean, points?: number}} MessageItem
+ * @typedef {{kind: "reasoning", id: string, text: string, done: boolean, points?: number}} ReasoningItem
+ * @typedef {{kind: "tool", id: string, name: string, arguments: Record<string, any>, output: string, done: boolean,
+ *            failed: boolean, duration: number | null}} ToolItem
+ * @typedef {{kind: "note", id: string, level: string, text: string, hint: string}} NoteItem
+ * @typedef {MessageItem | ReasoningItem | ToolItem | NoteItem} Item
+ */
+
+export class Conversation extends EventTarget {
+  /** @param {string} sessionId @param {string} profile */
+  constructor(sessionId, profile) {
+    super();
+    this.sessionId = sessionId;
+    this.profile = profile;
+    /** @type {Item[]} */
+    this.items = [];
+    /** @type {Map<string, Item>} */
+    this.byId = new Map();
+    /** @type {string | null} */
+    this.cursor = null;
+    /** @type {{execution_generation: number} | null} */
+    this.execution = null;
+    /** @type {Record<string, any>} */
+    this.info = {};
+    this.revision = 0;
+    /** @type {{admission_id: string, text: string, status: string}[]} */
+    this.pending = [];
+    this.more = false;
+    this.usage = 0;
+  }
+
+  /** Take a snapshot. What was known is kept only where the position says that it still holds. @param {any} snapshot */
+  begin(snapshot) {
+    if (snapshot.position !== "ok") {
+      this.items = [];
+      this.byId.clear();
+    }
+    if (snapshot.messages) {
+      this.items = [];
+      this.byId.clear();
+      for (const message of snapshot.messages) this.history(message);
+    }
+    this.more = snapshot.more_messages ?? false;
+    this.execution = snapshot.execution;
+    this.pending = snapshot.pending;
+    this.revision = snapshot.revision;
+    this.info = snapshot.info ?? {};
+    if (snapshot.position === "fresh") this.cursor = snapshot.cursor;
+    else if (snapshot.position !== "ok") this.cursor = `${snapshot.generation}:0`;
+    if (snapshot.in_progress) {
+      const { message_id, text } = snapshot.in_progress;
+      const item = this.message(message_id, "assistant");
+      item.text = text;
+    }
+    this.changed(null);
+  }
+
+  /** @param {any} message */
+  history(message) {
+    if (message.role === "tool") {
+      for (const block of message.content) {
+        const tool = this.byId.get(block.call_id);
+        if (tool?.kind === "tool") Object.assign(tool, { output: block.output, done: true, failed: block.is_error });
+      }
+      return;
+    }
+    for (const block of message.content ?? []) {
+      if (block.type === "reasoning") this.add({ kind: "reasoning", id: `r-${message.message_id}`, text: block.text, done: true });
+    }
+    if (message.text) {
+      const item = this.message(message.message_id, message.role);
+      Object.assign(item, { text: message.text, done: true });
+    }
+    for (const block of message.content ?? []) {
+      if (block.type === "tool_call") this.tool(block);
+    }
+  }
+
+  /** @param {any} event the params of an `event` notification of this thread */
+  apply(event) {
+    const { type, payload } = event;
+    let touched = null;
+    switch (type) {
+      case "execution.queued":
+        this.pending = [...this.pending, { ...payload, status: "queued" }];
+        break;
+      case "execution.started":
+        this.execution = { execution_generation: payload.execution_generation };
+        this.pending = this.pending.map((row) => (row.admission_id === payload.admission_id ? { ...row, status: "started" } : row));
+        break;
+      case "execution.finished":
+        this.execution = null;
+        this.pending = this.pending.filter((row) => row.admission_id !== event.admission_id);
+        this.usage += (payload.usage?.input_tokens ?? 0) + (payload.usage?.output_tokens ?? 0);
+        for (const item of this.items) if ("done" in item) item.done = true;
+        if (payload.outcome !== "completed") touched = this.outcome(event);
+        break;
+      case "execution.lost":
+        this.execution = null;
+        touched = this.add({ kind: "note", id: `lost-${event.cursor}`, level: "warning", text: "lostExecution", hint: "" });
+        break;
+      case "message.start":
+        touched = this.message(payload.message_id, payload.role);
+        break;
+      case "message.delta":
+        touched = this.grow(this.message(payload.message_id, "assistant"), payload);
+        break;
+      case "message.complete":
+        touched = this.complete(payload);
+        break;
+      case "reasoning.delta":
+        touched = this.grow(this.add({ kind: "reasoning", id: `r-${payload.message_id}`, text: "", done: false }), payload);
+        break;
+      case "reasoning.complete":
+        touched = this.add({ kind: "reasoning", id: `r-${payload.message_id}`, text: "", done: true });
+        Object.assign(touched, { text: payload.text, done: true });
+        break;
+      case "tool.start":
+        touched = this.tool(payload);
+        break;
+      case "tool.progress": {
+        const tool = this.byId.get(payload.call_id);
+        if (tool?.kind === "tool") touched = Object.assign(tool, { output: tool.output + payload.text });
+        break;
+      }
+      case "tool.complete":
+        touched = Object.assign(this.tool(payload), {
+          output: payload.output,
+          done: true,
+          failed: payload.is_error,
+          duration: payload.duration_ms,
+        });
+        break;
+      case "notice":
+        touched = this.add({ kind: "note", id: `n-${event.cursor ?? Math.random()}`, level: payload.level, text: payload.message, hint: payload.hint });
+        break;
+      case "session.info":
+        this.revision = payload.revision;
+        this.info = payload.info;
+        break;
+    }
+    // The cursor moves only after the event was applied.
+    if (event.cursor) this.cursor = event.cursor;
+    this.changed(touched);
+  }
+
+  /** @param {any} event */
+  outcome(event) {
+    const { outcome, error } = event.payload;
+    return this.add({
+      kind: "note",
+      id: `end-${event.cursor}`,
+      level: outcome === "failed" ? "error" : "info",
+      text: error?.message ?? outcome,
+      hint: error?.hint ?? "",
+    });
+  }
+
+  /** @param {any} payload */
+  complete(payload) {
+    if (payload.role === "tool") return null;
+    if (!payload.text && !this.byId.has(payload.message_id)) return null;
+    const item = this.message(payload.message_id, payload.role);
+    return Object.assign(item, { text: payload.text, partial: payload.partial ?? false, done: true });
+  }
+
+  /** @param {Item} item @param {{offset: number, text: string}} piece */
+  grow(item, piece) {
+    if (item.kind === "message" || item.kind === "reasoning") {
+      // Offsets count code points, and counting a long text for each piece would be slow: the count is kept.
+      item.points ??= [...item.text].length;
+      // A piece that does not continue what is here would be a gap; the whole comes with the end of the message.
+      if (item.points === piece.offset) {
+        item.text += piece.text;
+        item.points += [...piece.text].length;
+      }
+    }
+    return item;
+  }
+
+  /** @param {string} id @param {string} role @returns {MessageItem} */
+  message(id, role) {
+    return /** @type {MessageItem} */ (this.add({ kind: "message", id, role, text: "", partial: false, done: false }));
+  }
+
+  /** @param {any} call @returns {ToolItem} */
+  tool(call) {
+    return /** @type {ToolItem} */ (
+      this.add({
+        kind: "tool",
+        id: call.call_id,
+        name: call.name,
+        arguments: call.arguments ?? {},
+        output: "",
+        done: false,
+        failed: false,
+        duration: null,
+      })
+    );
+  }
+
+  /** The item of this id, or this one when there is none yet. @template {Item} T @param {T} item @returns {Item} */
+  add(item) {
+    const known = this.byId.get(item.id);
+    if (known) return known;
+    this.byId.set(item.id, item);
+    this.items.push(item);
+    return item;
+  }
+
+  /** @param {Item | null} item the one that changed; null when more than one may have */
+  changed(item) {
+    this.dispatchEvent(new CustomEvent("change", { detail: item }));
+  }
+}

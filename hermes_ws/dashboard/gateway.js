@@ -1,0 +1,145 @@
+// The WebSocket: requests and replies, events, questions; comes back by itself and says how it stands.
+
+const PROTOCOL = { major: 1, minor: 0 };
+
+/** Milliseconds before the first attempt to come back; doubled up to the longest. */
+const FIRST_PAUSE = 200;
+const LONGEST_PAUSE = 10_000;
+
+/** From 4500 on the server says: not as you are (the credential was withdrawn, the profile is gone). */
+const NOT_AS_YOU_ARE = 4500;
+
+export class Refusal extends Error {
+  /** @param {{code: number, message: string, data?: Record<string, any>}} error */
+  constructor(error) {
+    super(error.message);
+    this.code = error.code;
+    this.type = error.data?.type ?? "";
+    this.hint = error.data?.hint ?? "";
+  }
+}
+
+/** The reply will not come; whether the request happened is not known. */
+export class Unknown extends Error {}
+
+/**
+ * Events: `state` {detail: "connecting" | "connected" | "offline" | "signed out"}, `ready`, `event`, `question`.
+ */
+export class Gateway extends EventTarget {
+  /** @param {string} token */
+  constructor(token) {
+    super();
+    this.token = token;
+    /** @type {WebSocket | null} */
+    this.socket = null;
+    /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void}>} */
+    this.waiting = new Map();
+    this.next = 0;
+    this.pause = FIRST_PAUSE;
+    this.instance = "";
+    this.ended = false;
+    this.up = false;
+  }
+
+  open() {
+    this.tell("state", "connecting");
+    const address = new URL("/ws", location.href);
+    address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(address, ["hermes.v1", `hermes.bearer.${this.token}`]);
+    this.socket = socket;
+    socket.addEventListener("message", (message) => this.take(JSON.parse(message.data)));
+    socket.addEventListener("close", (event) => this.closed(event.code));
+  }
+
+  close() {
+    this.ended = true;
+    this.socket?.close();
+  }
+
+  /**
+   * @param {string} method
+   * @param {Record<string, any>} [params]
+   * @returns {Promise<any>}
+   */
+  call(method, params = {}) {
+    const socket = this.socket;
+    if (!socket || socket.readyState !== WebSocket.OPEN) return Promise.reject(new Unknown("not connected"));
+    const id = ++this.next;
+    socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+  }
+
+  /** @param {any} frame */
+  take(frame) {
+    if (Array.isArray(frame)) {
+      frame.forEach((each) => this.take(each));
+    } else if (frame.method === "event") {
+      if (frame.params.type === "gateway.ready") this.greet(frame.params.payload);
+      else this.tell("event", frame.params);
+    } else if (frame.method) {
+      this.tell("question", { id: frame.id, kind: frame.method, params: frame.params });
+    } else {
+      const pending = this.waiting.get(frame.id);
+      this.waiting.delete(frame.id);
+      if (frame.error) pending?.reject(new Refusal(frame.error));
+      else pending?.resolve(frame.result);
+    }
+  }
+
+  /** @param {any} ready */
+  async greet(ready) {
+    const restarted = this.instance !== "" && this.instance !== ready.instance_id;
+    this.instance = ready.instance_id;
+    try {
+      await this.call("client.capabilities", {
+        client: { name: "dashboard", version: ready.server.version },
+        protocol: PROTOCOL,
+        server_requests: true,
+        live: "full",
+      });
+    } catch (error) {
+      if (error instanceof Refusal) return this.close();
+      return;
+    }
+    this.pause = FIRST_PAUSE;
+    this.up = true;
+    this.tell("state", "connected");
+    this.tell("ready", { ready, restarted });
+  }
+
+  /** @param {number} code */
+  async closed(code) {
+    this.up = false;
+    for (const { reject } of this.waiting.values()) reject(new Unknown("the connection was lost"));
+    this.waiting.clear();
+    if (this.ended) return;
+    if (code >= NOT_AS_YOU_ARE || (await this.refused())) {
+      this.ended = true;
+      this.tell("state", "signed out");
+      return;
+    }
+    this.tell("state", "offline");
+    const wait = this.pause * (0.5 + Math.random() / 2);
+    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+    setTimeout(() => this.ended || this.open(), wait);
+  }
+
+  /** A browser does not say why an upgrade failed; a plain request with the same token does. */
+  async refused() {
+    try {
+      const answer = await fetch("/rpc", {
+        method: "POST",
+        headers: { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "gateway.ping", params: {} }),
+      });
+      return answer.status === 401;
+    } catch {
+      return false;
+    }
+  }
+
+  /** @param {string} type @param {any} detail */
+  tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -1,0 +1,165 @@
+// A conversation on the page: each item is drawn once and patched where it changes; live text grows without flicker.
+
+import { element, put } from "./dom.js";
+import { text } from "./texts.js";
+
+/** How near to the end, in pixels, counts as "reading along". */
+const NEAR = 80;
+
+/** Characters of a tool's output that are shown before it is folded. */
+const OUTPUT_SHOWN = 4000;
+
+export class Transcript {
+  /**
+   * @param {import("./conversation.js").Conversation} conversation
+   * @param {(markdown: string) => Promise<DocumentFragment | null>} render
+   */
+  constructor(conversation, render) {
+    this.conversation = conversation;
+    this.render = render;
+    this.list = element("ol.items", { role: "log", "aria-live": "polite", "aria-relevant": "additions" });
+    this.scroller = element("div.transcript", { tabindex: "0" }, this.list);
+    /** @type {Map<string, HTMLElement>} */
+    this.drawn = new Map();
+    /** @type {Set<any>} */
+    this.stale = new Set();
+    this.frame = 0;
+    conversation.addEventListener("change", (event) => this.note(/** @type {CustomEvent} */ (event).detail));
+    this.note(null);
+  }
+
+  /** Draw at most once a frame, however many pieces came. @param {any} item */
+  note(item) {
+    if (item === null) this.conversation.items.forEach((each) => this.stale.add(each));
+    else this.stale.add(item);
+    this.frame ||= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.frame = 0;
+    const along = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < NEAR;
+    for (const [id, drawn] of this.drawn) {
+      if (!this.conversation.byId.has(id)) {
+        drawn.remove();
+        this.drawn.delete(id);
+      }
+    }
+    for (const item of this.stale) this.patch(item);
+    this.stale.clear();
+    if (along) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  /** @param {any} item */
+  patch(item) {
+    if (!this.conversation.byId.has(item.id)) return;
+    let row = this.drawn.get(item.id);
+    if (!row) {
+      row = element(`li.item.${item.kind}`, { "data-id": item.id });
+      this.drawn.set(item.id, row);
+      this.list.append(row);
+    }
+    if (item.kind === "message") this.message(row, item);
+    else if (item.kind === "reasoning") this.reasoning(row, item);
+    else if (item.kind === "tool") this.tool(row, item);
+    else this.noteRow(row, item);
+  }
+
+  /** @param {HTMLElement} row @param {any} item */
+  message(row, item) {
+    row.classList.toggle("user", item.role === "user");
+    row.classList.toggle("writing", !item.done);
+    let body = row.querySelector(".body");
+    if (!body) {
+      const who = element("span.who", {}, item.role === "user" ? text("you") : text("agent"));
+      body = element("div.body", { dir: "auto" });
+      row.append(who, body);
+    }
+    const last = body.lastChild;
+    if (!item.done || item.role === "user") {
+      // Plain text while it grows: only what is new is added.
+      if (last instanceof Text && body.childNodes.length === 1 && item.text.startsWith(last.data)) {
+        last.appendData(item.text.slice(last.data.length));
+      } else {
+        put(body, item.text);
+      }
+      return;
+    }
+    if (body.getAttribute("data-shown") === item.text) return;
+    if (!body.hasChildNodes()) put(body, item.text);
+    body.setAttribute("data-shown", item.text);
+    this.render(item.text).then((fragment) => {
+      if (fragment && body && body.getAttribute("data-shown") === item.text) {
+        body.classList.add("rendered");
+        put(body, fragment);
+        body.querySelectorAll("pre").forEach(copyable);
+      }
+    });
+  }
+
+  /** @param {HTMLElement} row @param {any} item */
+  reasoning(row, item) {
+    let body = row.querySelector("pre");
+    if (!body) {
+      body = element("pre", { dir: "auto" });
+      row.append(element("details", {}, element("summary", {}, text("reasoning")), body));
+    }
+    put(body, item.text);
+  }
+
+  /** @param {HTMLElement} row @param {any} item */
+  tool(row, item) {
+    const open = row.querySelector("details")?.hasAttribute("open") ?? false;
+    const state = item.done ? (item.failed ? "failed" : "done") : "running";
+    const shown = item.output.length > OUTPUT_SHOWN ? `${item.output.slice(0, OUTPUT_SHOWN)}…` : item.output;
+    put(
+      row,
+      element(
+        "details",
+        { open: open || !item.done },
+        element(
+          "summary",
+          {},
+          element(`span.dot.${state}`, { role: "img", "aria-label": state }),
+          element("code.name", {}, item.name),
+          element("span.gist", { dir: "auto" }, gist(item.arguments)),
+          item.duration !== null && element("span.duration", {}, duration(item.duration)),
+        ),
+        element("pre.arguments", { dir: "auto" }, Object.entries(item.arguments).map(([key, value]) => `${key}: ${say(value)}`).join("\n")),
+        shown && element("pre.output", { dir: "auto", "aria-label": text("output") }, shown),
+      ),
+    );
+  }
+
+  /** @param {HTMLElement} row @param {any} item */
+  noteRow(row, item) {
+    row.classList.add(item.level);
+    put(row, element("p", {}, text(item.text)), item.hint && element("p.hint", {}, item.hint));
+  }
+}
+
+/** @param {Record<string, any>} values */
+function gist(values) {
+  const first = values.command ?? values.path ?? Object.values(values)[0] ?? "";
+  return say(first).split("\n", 1)[0].slice(0, 120);
+}
+
+/** @param {any} value */
+function say(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** @param {number} milliseconds */
+function duration(milliseconds) {
+  return milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+/** @param {Element} block */
+function copyable(block) {
+  const button = element("button.copy", { type: "button" }, text("copy"));
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.querySelector("code")?.textContent ?? block.textContent ?? "");
+    put(button, text("copied"));
+    setTimeout(() => put(button, text("copy")), 1500);
+  });
+  block.append(button);
+}
