@@ -38,6 +38,7 @@ from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import Identity, ProfileName
 from hermes_ws.session.ports import Audience
+from hermes_ws.warden.check import refuse_granted_homes
 from hermes_ws.warden.grants import Confinement
 from hermes_ws.warden.hands import probe
 from hermes_ws.warden.subreaper import Subreaper
@@ -130,6 +131,7 @@ class Host:
 
         Raises `ProfileUnusable` for a launch home whose settings cannot be read, `StorageUnavailable`.
         """
+        refuse_granted_homes(self._root.homes_paths())
         self._config = await in_thread(self._limiter, self._load_launch_config)
         await self._store.open()
         try:
@@ -254,7 +256,7 @@ class Host:
                     ProfileRow(
                         id=runtime.scope.identity.id,
                         name=name.text,
-                        state="open",
+                        state="open" if runtime.journal.trouble is None else "read_only",
                         confinement=runtime.confinement.level,
                         sessions=runtime.sessions.stored,
                     )

@@ -20,6 +20,8 @@ import trio
 
 from hermes_ws.contract.errors import Draining, HermesError, ProfileUnusable
 from hermes_ws.hosting import secret_sources
+from hermes_ws.hosting.audit import AuditLog
+from hermes_ws.hosting.housekeeping import Housekeeping
 from hermes_ws.hosting.profile_log import ProfileLog
 from hermes_ws.hosting.reaper import Reaper
 from hermes_ws.hosting.runtime_life import TRANSITIONS, Happened, State, Statistics, Surroundings, prepare
@@ -32,8 +34,9 @@ from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, load_scope
 from hermes_ws.session.ports import Granted
+from hermes_ws.session.ongoing import Ongoing
 from hermes_ws.session.sessions import Sessions
-from hermes_ws.warden.grants import Confinement
+from hermes_ws.warden.grants import Confinement, Grants
 
 _log = logging.getLogger(__name__)
 
@@ -78,8 +81,10 @@ class ProfileRuntime:
         self._log: ProfileLog | None = None
         self._wardens: Wardens | None = None
         self._confinement: Confinement | None = None
+        self._ongoing: Ongoing | None = None
         self._timers: Timers | None = None
         self._reaper: Reaper | None = None
+        self._audit: AuditLog | None = None
         self._failed_sources: tuple[str, ...] = ()
         self._goes_away = False
 
@@ -101,6 +106,11 @@ class ProfileRuntime:
         return _open(self._sessions)
 
     @property
+    def ongoing(self) -> Ongoing:
+        """Background processes and terminals."""
+        return _open(self._ongoing)
+
+    @property
     def log(self) -> ProfileLog:
         """The profile's own log."""
         return _open(self._log)
@@ -109,6 +119,11 @@ class ProfileRuntime:
     def timers(self) -> Timers:
         """What is to happen later, also after a restart."""
         return _open(self._timers)
+
+    @property
+    def audit(self) -> AuditLog:
+        """Who did what."""
+        return _open(self._audit)
 
     @property
     def reaper(self) -> Reaper:
@@ -126,12 +141,15 @@ class ProfileRuntime:
         scope = self.scope
         lines = [f".env, line {problem.line}: {problem.text}" for problem in scope.problems]
         off = [f"config.yaml: {key} is off, because the home was imported; confirm it first" for key in scope.off]
-        return (*lines, *self._failed_sources, *off)
+        trouble = self.journal.trouble
+        stored = () if trouble is None else (f"read-only: {trouble.message}",)
+        return (*stored, *lines, *self._failed_sources, *off)
 
     @property
     def in_use(self) -> bool:
         """Whether anything runs in it or anybody listens to it."""
-        return self.state is State.OPENING or (self._sessions is not None and self._sessions.in_use)
+        ongoing = self._ongoing is not None and self._ongoing.count > 0
+        return self.state is State.OPENING or ongoing or (self._sessions is not None and self._sessions.in_use)
 
     @property
     def closing(self) -> bool:
@@ -212,6 +230,10 @@ class ProfileRuntime:
         """A running warden for this load of the profile and this directory. Raises `WardenFailed`."""
         return await _open(self._wardens).get(scope, directory)
 
+    async def warden_for_client(self, scope: ProfileScope, grants: Grants) -> Granted:
+        """A running warden for the client of a remote terminal. Raises `WardenFailed`."""
+        return await _open(self._wardens).get_for_client(scope, grants)
+
     # --- life --------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -272,11 +294,13 @@ class ProfileRuntime:
                 if self.state is State.OPEN:
                     self.start_soon(self.log.run, name="log")
                     self.start_soon(self.reaper.run, name="reaper")
+                    self.start_soon(self.audit.run, name="audit")
                     self.start_soon(self.timers.run, name="timers")
                     await self.sessions.begin()
                 self.settled.set()
                 await self._close_asked.wait()
                 await self._finish_work()
+                await self.audit.flush()
                 if self._goes_away:
                     self.sessions.let_go_all()
                 nursery.cancel_scope.cancel()
@@ -299,12 +323,19 @@ class ProfileRuntime:
             durability=scope.config.durability,
             context=self._context.copy(),
         )
-        self._wardens = Wardens(lambda fn, name: self.start_soon(fn, name=name), self._around.subreaper)
+        self._wardens = Wardens(
+            lambda fn, name: self.start_soon(fn, name=name),
+            self._around.subreaper,
+            probed=self._confinement,
+            path=self.base_environment.get("PATH", ""),
+        )
+        self._ongoing = Ongoing(self)
         self._timers = Timers(
             self._journal,
             lambda fn, name: self.start_soon(fn, name=name),
             lambda due: self._around.wake(self.name, scope.identity.origin, due),
         )
+        self._audit = AuditLog(self._journal, self._log)
         self._reaper = Reaper(self._log)
         self._reaper.add("home", self._see_home)
         self._reaper.add("sessions", self._forget_sessions)
@@ -313,6 +344,8 @@ class ProfileRuntime:
             told = {"session_id": lost.admission.session_id, "admission_id": lost.admission.admission_id}
             self._log.write("warning", "execution.lost", resumes=lost.resumes, **told)
         self._sessions = Sessions(self)
+        tidy = Housekeeping(self._journal, self._sessions, self._log, lambda: self.scope.config.retention)
+        self._reaper.add("store", tidy.look)
 
     async def _load(self, state: tuple[FileState, FileState]) -> None:
         loaded = 1 if self._scope is None else self._scope.loaded + 1
@@ -327,6 +360,8 @@ class ProfileRuntime:
         self._scope, self._context, self._loaded_from = scope, context, state
         if self._log is not None:
             self._log.redact_with(scope.secrets.redact)
+        if self._ongoing is not None and self.state is State.OPEN:
+            self._ongoing.policy_is(scope.terminal)
 
     async def _gather(self, scope: ProfileScope) -> ProfileScope:
         """The scope with what its secret sources give now."""

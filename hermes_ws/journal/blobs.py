@@ -40,8 +40,18 @@ GRACE_S: Final = 24 * 3600.0
 THREADS: Final = 2
 """Threads that blobs of one home occupy at once; more would only make a slow disk slower."""
 
+_CUT: Final = "\n[…]\n"
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 _COPY_BYTES: Final = 1024 * 1024
+
+
+def excerpt(text: str) -> str:
+    """The text itself, or its beginning and end within `INLINE_BYTES` when it is larger than that."""
+    if len(text) <= INLINE_BYTES // 4 or len(text.encode(errors="replace")) <= INLINE_BYTES:
+        return text
+    half = INLINE_BYTES // 2 - len(_CUT)
+    data = text.encode(errors="replace")
+    return data[:half].decode(errors="ignore") + _CUT + data[-half:].decode(errors="ignore")
 
 
 class Transact(Protocol):

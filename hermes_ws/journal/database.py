@@ -153,14 +153,14 @@ class Database:
         await self._readers.use(lambda connection: copy_to(connection, to))
 
     async def remove_session(
-        self, session_id: str, farewell: Callable[[ThreadKey], Frame], before: float | None = None
+        self, session_id: str, gone: Callable[[tuple[ThreadKey, ...]], None], before: float | None = None
     ) -> bool:
-        """Remove a session if retention may (`retention.remove`), and let those go who listen to it."""
+        """Remove a session if retention may (`retention.remove`); `gone` lets those go who listen to its threads."""
 
         def work(tx: Transaction) -> bool:
             keys = retention.remove(tx, session_id, before)
-            for key in keys or ():
-                tx.after_commit(lambda key=key: self.end_tail(key, farewell(key)))
+            if keys is not None:
+                tx.after_commit(lambda: gone(keys))
             return keys is not None
 
         return await self.transact(work)

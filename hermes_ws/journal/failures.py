@@ -24,7 +24,7 @@ def storage_error(error: BaseException, database: Path) -> StorageUnavailable:
         return StorageFull(f"{database} cannot grow: {error}.", file=str(database))
     hint = ""
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        hint = "Nothing more is written to it. Stop the server, keep a copy of the file and its -wal, restore a backup."
+        hint = "Nothing was overwritten. Stop the server, keep a copy of the file and its -wal, and restore a backup."
         return StorageUnavailable(f"{database} is damaged: {error}.", hint=hint, file=str(database), damaged=True)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         hint = "Another program holds the database. Close it; nothing but the server may write to it."

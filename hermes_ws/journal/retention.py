@@ -72,5 +72,8 @@ def free_pages(connection: sqlite3.Connection) -> int:
 
 def vacuum(tx: Transaction) -> int:
     """Give some free pages back to the disk; how many are left."""
-    tx.connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
-    return free_pages(tx.connection)
+    connection = tx.connection
+    for _ in range(VACUUM_PAGES):
+        # One page each: the module steps once through a statement that has no columns, whatever number it is given.
+        connection.execute("PRAGMA incremental_vacuum(1)")
+    return free_pages(connection)

@@ -108,6 +108,10 @@ _VERSION_2: Final[Step] = (
         schedule_id TEXT PRIMARY KEY, plan TEXT NOT NULL, state TEXT NOT NULL, last TEXT, created_at REAL NOT NULL
     ) STRICT, WITHOUT ROWID""",
     "CREATE TABLE accepted (digest TEXT PRIMARY KEY, accepted_at REAL NOT NULL) STRICT, WITHOUT ROWID",
+    """CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, principal TEXT NOT NULL, credential TEXT,
+        connection TEXT NOT NULL, method TEXT NOT NULL, session_id TEXT, outcome TEXT NOT NULL
+    ) STRICT""",
     # What can be searched is the text of messages, which stays where it is: the index holds no copy of it.
     f"CREATE VIEW message_text AS SELECT id, {_TEXT.format('message')} AS text FROM message",
     """CREATE VIRTUAL TABLE message_search USING fts5(
@@ -125,6 +129,7 @@ _VERSION_2: Final[Step] = (
 
 _VERSION_3: Final[Step] = (
     "ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE thread ADD COLUMN title TEXT",
     # The execution that an input is meant for and no other; null for one that runs in its turn.
     "ALTER TABLE admission ADD COLUMN steers INTEGER",
     # It outlives its session: the answer to a repeated deletion is here.

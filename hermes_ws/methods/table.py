@@ -7,19 +7,25 @@ from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.methods import (
+    audit,
     blobs,
     config,
     connection,
     insights,
     models,
     mutations,
+    processes,
     profile_life,
     profiles,
     prompts,
     questions,
     render,
     runtime,
+    search,
+    session_views,
     sessions,
+    terminals,
+    thread_life,
     threads,
     tokens,
 )
@@ -32,15 +38,21 @@ _TOPICS: tuple[ModuleType, ...] = (
     profile_life,
     config,
     sessions,
+    search,
     threads,
     prompts,
     mutations,
+    processes,
+    terminals,
     questions,
     tokens,
+    audit,
     models,
     render,
     blobs,
     insights,
+    session_views,
+    thread_life,
 )
 
 

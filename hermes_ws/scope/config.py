@@ -32,6 +32,7 @@ from hermes_ws.scope.sections import (
     ProfilesConfig,
     ProviderConfig,
     QuickCommandConfig,
+    RetentionConfig,
     SecretsConfig,
     Section,
     ServerConfig,
@@ -72,6 +73,7 @@ class ProfileConfig(Section):
     limits: LimitsConfig = LimitsConfig()
     profiles: ProfilesConfig = ProfilesConfig()
     sessions: SessionsConfig = SessionsConfig()
+    retention: RetentionConfig = RetentionConfig()
     warden: WardenConfig = WardenConfig()
     secrets: SecretsConfig = SecretsConfig()
     durability: Literal["full", "normal"] = "full"

@@ -157,13 +157,39 @@ class AgentConfig(Section):
     subagents: SubagentsConfig = SubagentsConfig()
     titles: bool = True
     """Whether a session without a title gets one from its first input."""
-    toolsets: tuple[Name, ...] = ("terminal", "files", "ask", "plan", "memory", "delegate", "skills")
+    toolsets: tuple[Name, ...] = (
+        *("terminal", "files", "ask", "plan", "memory", "delegate", "skills"),
+        *("mcp", "client"),
+    )
     """The toolsets of an agent that does not name its own."""
 
 
 @final
+class RemoteConfig(Section):
+    host: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9_.:\[\]-]*$")]
+    """The machine, or a name of it in the profile's own home/.ssh/config."""
+    port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] | None = None
+    connect_s: Seconds = 15
+    """Until a connection must stand."""
+
+
+@final
+class ContainerConfig(Section):
+    image: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./:@-]*$")]
+    """What the container is made of; it needs a shell."""
+    volumes: tuple[PathText, ...] = ()
+    """Directories of this machine in the container, for example /srv/data:/data:ro."""
+    socket: PathText = "/run/docker.sock"
+    """Where the engine listens."""
+    network: Literal["none", "bridge"] = "bridge"
+    """`terminal.network: deny` means none."""
+
+
+@final
 class TerminalConfig(Section):
-    backend: Literal["local"] = "local"
+    backend: Literal["local", "ssh", "docker"] = "local"
+    """Where commands run: confined on this machine, on another one over SSH, or in a container."""
     cwd: PathText | None = None
     """Where sessions begin that name no directory; absent means the home's own home/."""
     directories: tuple[PathText, ...] | None = None
@@ -191,6 +217,24 @@ class TerminalConfig(Section):
     """The size of the largest file that a command may write."""
     cpu_s: Count | None = None
     """Processor seconds of one process."""
+    disk_bytes: Bytes | None = None
+    """What home/ may hold, measured while commands run; they are ended when it holds more."""
+    user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]*[$]?$", max_length=32)] | None = None
+    """Whom commands run as, where the server is root and bubblewrap is installed; absent means as the server."""
+    background: Literal["end", "keep"] = "end"
+    """What becomes of background processes and terminals of a session that is closed or deleted."""
+    home: Literal["profile", "user"] = "profile"
+    """What commands see as HOME: the home's own home/, or that of the server's user, of which nothing is granted."""
+    caches: Literal["profile", "shared"] = "profile"
+    """`shared` grants the user's own ~/.cache, so that packages are fetched once for all profiles that say so."""
+    ssh: tuple[PathText, ...] = ()
+    """Private keys that git and ssh may use, for example ~/.ssh/id_work; none is granted otherwise."""
+    toolchains: Literal["auto", "none"] = "auto"
+    """`auto` grants the tool directories of the user that are on PATH, such as ~/.cargo/bin, without writing."""
+    remote: RemoteConfig | None = None
+    """The machine of the ssh backend. Keys, config and known_hosts are those in the home's own home/.ssh."""
+    container: ContainerConfig | None = None
+    """The container of the docker backend."""
 
 
 @final
@@ -199,9 +243,19 @@ class RuleConfig(Section):
     """The tool it is about; `*` is every one."""
     command: Name | None = None
     """A pattern over the words of a command, for example `git status *`."""
+    argv: tuple[Annotated[str, Field(max_length=16_384)], ...] | None = None
+    """The first words of a command, exactly; what the choice `always` writes."""
     path: PathText | None = None
     """A pattern over the resolved path that a file tool is given."""
     decision: Literal["allow", "ask", "deny"]
+
+    @model_validator(mode="after")
+    def _is_about_one_thing(self) -> RuleConfig:
+        if sum(each is not None for each in (self.command, self.argv, self.path)) > 1:
+            raise ValueError("a rule is about one of `command`, `argv` and `path`")
+        if self.argv is not None and not (self.argv and self.argv[0]):
+            raise ValueError("`argv` begins with the name of a program")
+        return self
 
 
 @final
@@ -210,6 +264,9 @@ class ApprovalsConfig(Section):
     """What becomes of a call that no rule names."""
     rules: tuple[RuleConfig, ...] = ()
     """Tried in order; the first that fits decides."""
+    dangers: bool = True
+    """Whether what deletes, gains privileges, runs what a network gives, touches credentials or rewrites history is
+    asked about also where a rule with a pattern, or `mode: auto`, would allow it."""
 
 
 @final
@@ -252,6 +309,16 @@ class ProfilesConfig(Section):
 class SessionsConfig(Section):
     idle_s: Seconds = 300
     """After which a session without viewers and work leaves memory; it stays stored."""
+
+
+@final
+class RetentionConfig(Section):
+    """What becomes of old conversations. Pinned ones, and those that run or wait for something, are always kept."""
+
+    days: Count | None = None
+    """Sessions that were not used for so many days are removed; absent means that age removes none."""
+    bytes: Bytes | None = None
+    """When conversations and their blobs take more, those not used for longest are removed, archived ones first."""
 
 
 @final

@@ -22,6 +22,8 @@ from hermes_ws.contract.content import (
     Usage,
 )
 from hermes_ws.contract.events import (
+    CompactionComplete,
+    CompactionStart,
     MessageComplete,
     MessageStart,
     Notice,
@@ -31,10 +33,12 @@ from hermes_ws.contract.events import (
     UsageUpdate,
 )
 from hermes_ws.contract.model import Result
-from hermes_ws.journal import messages, recovery
+from hermes_ws.journal import messages, recovery, summaries
 from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.blobs import Blob, excerpt
 from hermes_ws.journal.database import Database, Transaction
 from hermes_ws.journal.live import LiveKind
+from hermes_ws.journal.summaries import Summary
 from hermes_ws.journal.tail import ThreadTail
 
 
@@ -131,16 +135,25 @@ class Narration:
         self._tail.live_append("tool.progress", call_id, piece)
 
     async def tool_complete(self, call: ToolCallBlock, outcome: ToolOutcome) -> None:
-        """A call ended, well or not."""
+        """A call ended, well or not. What it gave beyond what the event may carry is stored as a blob before it."""
+        blobs = self._journal.blobs
+        whole = outcome.output if outcome.whole is None else outcome.whole
+        output = excerpt(outcome.output)
+        blob: Blob | None = None
+        if len(output) < len(outcome.output) or whole != outcome.output:
+            blob = await blobs.put(whole.encode(errors="replace"))
 
         def work(tx: Transaction) -> None:
+            if blob is not None:
+                blobs.use(tx, blob, self._key)
             complete = ToolComplete(
                 call_id=call.call_id,
                 name=call.name,
-                output=outcome.output,
+                output=output,
                 is_error=outcome.is_error,
                 duration_ms=outcome.duration_ms,
-                truncated=outcome.truncated,
+                truncated=outcome.truncated or output is not outcome.output,
+                blob=blob.hash if blob is not None else None,
             )
             self._append(tx, "tool.complete", complete)
             tx.after_commit(lambda: self._end("tool.progress", call.call_id))
@@ -156,10 +169,34 @@ class Narration:
 
         await self._journal.transact(work)
 
-    async def usage(self, usage: Usage) -> None:
-        """What one step consumed."""
+    async def usage(self, usage: Usage, *, context_tokens: int = 0, context_limit: int = 0) -> None:
+        """What one step consumed, and how full the model's context is; 0 is not known."""
         self._total = usage if self._total is None else add_usage(self._total, usage)
-        await self._tell("usage.update", UsageUpdate(usage=usage))
+        update = UsageUpdate(usage=usage, context_tokens=context_tokens or None, context_limit=context_limit or None)
+        await self._tell("usage.update", update)
+
+    async def compaction_start(self, reason: str) -> None:
+        """The older messages are about to be summarised."""
+        await self._tell("compaction.start", CompactionStart(reason=reason))
+
+    async def compaction_complete(
+        self, summary: str, first_kept: str, *, covered: int, tokens_before: int, tokens_after: int
+    ) -> None:
+        """A summary stands for the messages before `first_kept` from now on; what they consumed is kept as a step."""
+        done = CompactionComplete(
+            mode="soft",
+            summary=summary,
+            first_kept=first_kept,
+            covered=covered,
+            tokens_before=tokens_before,
+            tokens_after=tokens_after,
+        )
+
+        def work(tx: Transaction) -> None:
+            summaries.put(tx, self._key, Summary(summary, first_kept))
+            self._append(tx, "compaction.complete", done)
+
+        await self._journal.transact(work)
 
     async def notice(self, level: Literal["info", "warning", "error"], type: str, message: str, hint: str = "") -> None:
         """A sentence for the person."""

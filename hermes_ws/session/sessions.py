@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from pathlib import Path
-from typing import Literal, final
+from typing import Final, Literal, final
 from weakref import WeakValueDictionary
 
 import orjson
 import trio
 
-from hermes_ws.agent import definition
+from hermes_ws.agent import definition, skills
 from hermes_ws.contract.errors import Draining, SessionBusy, SessionUnknown
 from hermes_ws.contract.events import SessionClosed
 from hermes_ws.contract.methods.mutations import Mutated, MutateParams
@@ -24,12 +25,12 @@ from hermes_ws.journal import questions as question_rows
 from hermes_ws.journal import sessions as rows
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.database import Transaction
-from hermes_ws.journal.sessions import CreatedSession, NewSession, SessionRecord
+from hermes_ws.journal.sessions import CreatedSession, NewSession, SessionRecord, SessionSummary
 from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session import identifiers
 from hermes_ws.session.info import session_info
-from hermes_ws.session.launch import Launch
+from hermes_ws.session.launch import Keys, Launch
 from hermes_ws.session.mutations import Applied, Mutations
 from hermes_ws.session.operations import OPERATIONS
 from hermes_ws.session.ports import Runtime
@@ -60,6 +61,7 @@ class Sessions:
         self._forgotten: dict[str, tuple[ThreadKey, ...]] = {}
         self._mutations = Mutations(runtime, OPERATIONS, self._edited)
         self._stored = 0
+        self.keys: Final = Keys()
         self._rested = trio.Event()
 
     # --- state -------------------------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ class Sessions:
         # Taken once: what the session is made with is of one load, also when the profile is loaded again meanwhile.
         scope = self._runtime.scope
         agent = params.agent or scope.config.agent.default or DEFAULT_AGENT
-        cwd = await in_thread(self._runtime.limiter, self._checked, scope, agent, params.cwd)
+        cwd, frozen = await in_thread(self._runtime.limiter, self._checked, scope, agent, params)
         new = NewSession(
             session_id=identifiers.session_id(scope.identity.origin),
             principal=principal,
@@ -141,7 +143,7 @@ class Sessions:
             agent=agent,
             cwd=str(cwd),
             source=params.source,
-            launch=Launch.of(params).overrides(),
+            launch=Launch.of(params, frozen).overrides(),
         )
 
         def work(tx: Transaction) -> CreatedSession:
@@ -152,6 +154,7 @@ class Sessions:
 
         made = await self._runtime.journal.transact(work)
         record = made.record
+        self.keys.keep(record.session_id, params.api_key)
         created = Created(
             session_id=record.session_id,
             thread_id=made.thread.key.thread_id,
@@ -186,33 +189,37 @@ class Sessions:
             raise SessionUnknown(missing)
         return self._hold(record)
 
+    async def most_recent(self, source: str | None) -> SessionRow | None:
+        """The session that was used last, of all or of one source; None when there is none."""
+
+        def query(connection: sqlite3.Connection) -> SessionSummary | None:
+            record = rows.latest(connection, source)
+            return None if record is None else rows.summary(connection, record)
+
+        line = await self._runtime.journal.read(query)
+        return None if line is None else _row(line, self._runtime.scope.profile.text)
+
+    def held(self) -> tuple[Session, ...]:
+        """Those that are in memory."""
+        return tuple(self._known.values())
+
     async def list(self, params: ListParams) -> SessionList:
         """A page of sessions, the one that was used last first."""
         profile = self._runtime.scope.profile.text
         found, following = await self._runtime.journal.read(
             lambda connection: rows.page(
-                connection, params.limit, params.before, params.query, params.state, archived=params.archived
+                connection,
+                params.limit,
+                params.before,
+                params.query,
+                params.state,
+                archived=params.archived,
+                source=params.source,
+                agent=params.agent,
             )
         )
         return SessionList(
-            sessions=[
-                SessionRow(
-                    session_id=line.record.session_id,
-                    profile=profile,
-                    title=line.record.title,
-                    state=line.state,
-                    source=line.record.source,
-                    agent=line.record.agent,
-                    cwd=line.record.cwd,
-                    created_at=line.record.created_at,
-                    updated_at=line.record.updated_at,
-                    revision=line.record.revision,
-                    preview=line.preview,
-                    pinned=bool(line.record.pinned),
-                    archived=line.record.archived,
-                )
-                for line in found
-            ],
+            sessions=[_row(line, profile) for line in found],
             next=following,
         )
 
@@ -232,7 +239,14 @@ class Sessions:
         if session.busy:
             raise SessionBusy("An execution is active or queued.", hint="Wait for it, or interrupt it.")
         self._let_go(session_id, tuple(thread.key for thread in session.threads), "closed")
+        self._end_ongoing(session_id)
         return Closed(closed=True)
+
+    def _end_ongoing(self, session_id: str) -> None:
+        """What the session left in the background ends with it, unless the profile keeps it."""
+        runtime = self._runtime
+        if runtime.scope.terminal.background == "end" and runtime.ongoing.count:
+            runtime.start_soon(runtime.ongoing.end_session, session_id, name=f"what {session_id} left running")
 
     def _edited(self, applied: Applied) -> None:
         """An edit has become visible."""
@@ -240,6 +254,7 @@ class Sessions:
         if applied.gone:
             self._stored -= 1
             self._let_go(answer.session_id, applied.gone, "deleted")
+            self._end_ongoing(answer.session_id)
             return
         if "session_id" in answer.result:
             self._stored += 1
@@ -257,6 +272,15 @@ class Sessions:
             self._runtime.journal.end_tail(key, farewell)
         self._known.pop(session_id, None)
         self._used.pop(session_id, None)
+
+    def in_memory(self, session_id: str) -> bool:
+        """Whether anybody holds it, or did a moment ago."""
+        return session_id in self._known
+
+    def removed(self, session_id: str, keys: tuple[ThreadKey, ...]) -> None:
+        """Retention removed a session. Called in the step in which that becomes visible."""
+        self._stored -= 1
+        self._let_go(session_id, keys, "deleted")
 
     def let_go_all(self) -> None:
         """The profile goes away: tell all who listen, after what was committed, and forget all sessions."""
@@ -284,7 +308,7 @@ class Sessions:
     def _hold(self, record: SessionRecord) -> Session:
         session = self._known.get(record.session_id)
         if session is None:
-            session = Session(self._runtime, self._questions, record, self._rest)
+            session = Session(self._runtime, self._questions, record, self._rest, self.keys)
             self._known[record.session_id] = session
         self._used[record.session_id] = (session, trio.current_time())
         return session
@@ -296,17 +320,48 @@ class Sessions:
     def _count(self) -> None:
         self._stored += 1
 
-    def _checked(self, scope: ProfileScope, agent: str, asked: str | None) -> Path:
+    async def directory(self, scope: ProfileScope, asked: str | None) -> Path:
+        """The directory to work in: the one that was asked for, the profile's, or the home's own home/.
+
+        A missing one is an error, never a fall-back. Raises `DirectoryRefused`.
+        """
+        return await in_thread(self._runtime.limiter, self._chosen, scope, asked)
+
+    def _checked(self, scope: ProfileScope, agent: str, params: CreateParams) -> tuple[Path, str]:
         """See that there is such an agent, and choose the directory; in a thread, since it looks at the disk.
 
-        In this order: the request's, the profile's, the home's own home/. A missing one is an error.
+        In this order: the request's, the profile's, the home's own home/. A missing one is an error. The skills that
+        the request names are read now, and stay as they are now.
         """
         definition.load(scope.home, agent)
+        skilled = [skills.rendered(skills.view(scope.home, name)) for name in params.skills or ()]
+        return self._chosen(scope, params.cwd), "\n\n".join(skilled)
+
+    def _chosen(self, scope: ProfileScope, asked: str | None) -> Path:
         chosen = Path(asked) if asked is not None else scope.terminal.cwd or scope.home.user
         return scope.terminal.check_directory(chosen, home=scope.home, homes=self._runtime.homes())
 
 
+def _row(line: SessionSummary, profile: str) -> SessionRow:
+    record = line.record
+    return SessionRow(
+        session_id=record.session_id,
+        profile=profile,
+        title=record.title,
+        state=line.state,
+        source=record.source,
+        agent=record.agent,
+        cwd=record.cwd,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        revision=record.revision,
+        preview=line.preview,
+        pinned=record.pinned,
+        archived=record.archived,
+    )
+
+
 def _digest(params: CreateParams) -> str:
     """Tells whether two requests ask for the same session."""
-    content = params.model_dump(mode="json", exclude={"request_id", "profile", "subscribe"})
+    content = params.model_dump(mode="json", exclude={"request_id", "profile", "subscribe", "api_key"})
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -33,7 +33,8 @@ def test_the_error_names_the_file_and_what_to_do(code: int, hint: str) -> None:
     assert type(error) is StorageUnavailable
     assert str(FILE) in error.message
     assert error.hint.startswith(hint)
-    assert error.data == {"file": str(FILE)}
+    assert error.data["file"] == str(FILE)
+    assert ("damaged" in error.data) == ("Nothing was overwritten" in error.hint)
 
 
 def test_a_full_disk_is_a_type_of_its_own() -> None:

@@ -8,7 +8,8 @@ from hermes_ws.contract.errors import ProfileUnusable
 from hermes_ws.contract.model import Empty, Identifier, Params, Result
 from hermes_ws.contract.registry import Order, Right, Scope, method
 
-ProfileState = Literal["closed", "open", "failed"]
+ProfileState = Literal["closed", "open", "read_only", "failed"]
+"""`read_only`: its disk is full or its store is damaged; what is stored can be read, and the description says why."""
 
 
 class ProfileRow(Result):
