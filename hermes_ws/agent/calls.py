@@ -16,25 +16,31 @@ from typing import Final, cast, final
 import trio
 
 from hermes_ws.agent.approvals import Decision, SessionApprovals, decide
+from hermes_ws.agent.permanent import covers, rules_for
 from hermes_ws.agent.ports import (
     Asker,
     Delegates,
     Hands,
     Hooks,
+    Keeper,
+    Library,
     Memory,
     Narrator,
     NoAnswerer,
     QuestionExpired,
+    RuleBook,
     ToolOutcome,
 )
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
 from hermes_ws.agent.tools.output import fit
+from hermes_ws.agent.tools.plan import Plan
 from hermes_ws.agent.tools.tool import Prepared, Subject, Tool, ToolContext, refused
 from hermes_ws.contract.content import ToolResultBlock
 from hermes_ws.contract.errors import HermesError, InvalidParams, StaleEpoch, StorageUnavailable
 from hermes_ws.contract.questions import APPROVAL, ApprovalParams, ApprovalResult
 from hermes_ws.scope.current import in_thread
+from hermes_ws.scope.sections import RuleConfig
 
 INTERRUPTED: Final = "Interrupted before it finished. What it had done until then stands."
 NOT_STARTED: Final = "Not started: the turn was interrupted before."
@@ -60,6 +66,13 @@ class Workbench:
     delegates: Delegates | None = None
     memory: Memory | None = None
     hooks: Hooks | None = None
+    keeper: Keeper | None = None
+    library: Library | None = None
+    rulebook: RuleBook | None = None
+    plan: Plan = field(default_factory=Plan)
+
+    def __post_init__(self) -> None:
+        self.plan.recall(self.request.history)
 
 
 @final
@@ -153,10 +166,12 @@ class Batch:
             call_id=call.block.call_id,
             delegates=bench.delegates,
             memory=bench.memory,
+            library=bench.library,
+            plan=bench.plan,
         )
         began = trio.current_time()
         try:
-            outcome = await prepared.run(context)
+            outcome = await self._kept(prepared, context)
         except _ENDS_TURN:
             raise
         except HermesError as error:
@@ -165,10 +180,22 @@ class Batch:
             outcome = replace(outcome, duration_ms=round((trio.current_time() - began) * 1000))
         await self._done(call, outcome)
 
+    async def _kept(self, prepared: Prepared, context: ToolContext) -> ToolOutcome:
+        """Run a call; what a file held before it was written is kept where the session asks for that."""
+        keeper, subject = self._bench.keeper, prepared.subject
+        if keeper is None or subject.path is None or "writes" not in subject.needs:
+            return await prepared.run(context)
+        path = self._bench.hands.cwd / subject.path
+        before = await keeper.before(path)
+        outcome = await prepared.run(context)
+        await commit(lambda: keeper.after(path, before))
+        return outcome
+
     async def _done(self, call: RequestedCall, outcome: ToolOutcome) -> None:
         """Commit the outcome of one call, also when cancelled: it has happened."""
         fitted = fit(outcome.output, self._bench.request.settings.redaction.redact)
-        told = replace(outcome, output=fitted.text, truncated=outcome.truncated or fitted.cut)
+        whole = outcome.whole if outcome.whole is not None else fitted.whole
+        told = replace(outcome, output=fitted.text, truncated=outcome.truncated or fitted.cut, whole=whole)
         self._outcomes[call.block.call_id] = told
         await commit(lambda: self._bench.narrator.tool_complete(call.block, told))
 
@@ -201,20 +228,21 @@ class Batch:
             return None
         if decision.verdict == "deny":
             return ToolOutcome(f"Denied by {decision.rule}. Do not try to reach it in another way.", is_error=True)
-        return await self._asked(subject, decision)
+        return await self._asked(subject, decision, resolved)
 
-    async def _asked(self, subject: Subject, decision: Decision) -> ToolOutcome | None:
+    async def _asked(self, subject: Subject, decision: Decision, resolved: Path | None) -> ToolOutcome | None:
         bench = self._bench
         redact = bench.request.settings.redaction.redact
+        rules = () if bench.rulebook is None else rules_for(subject, decision, resolved)
         params = ApprovalParams(
             session_id=bench.request.session_id,
             thread_id=bench.request.thread_id,
             tool=subject.tool,
             command=None if subject.command is None else redact(subject.command),
             path=None if subject.path is None else redact(subject.path),
-            description=redact(_described(subject, decision)),
+            description=redact(f"{_described(subject, decision)}\n{covers(subject, decision, rules)}"),
             rule=redact(decision.rule),
-            choices=["once", "session", "deny"],
+            choices=["once", "session", "always", "deny"] if rules else ["once", "session", "deny"],
         )
         try:
             answer = await bench.asker.ask(APPROVAL, params)
@@ -230,9 +258,29 @@ class Batch:
         if answer.choice == "deny":
             reason = f" The reason: {answer.reason}" if answer.reason else ""
             return ToolOutcome(f"Not run: the user refused it.{reason}", is_error=True)
-        if answer.choice == "session":
+        if answer.choice in ("session", "always"):
             bench.approvals.remember(subject, decision)
+        if answer.choice == "always":
+            await self._write_down(rules, decision)
         return None
+
+    async def _write_down(self, rules: Sequence[RuleConfig], decision: Decision) -> None:
+        """Keep what was allowed for good. Where that fails it is allowed for the session, and the person is told."""
+        bench = self._bench
+        if bench.rulebook is None or not rules:
+            return
+        asking = None if decision.asking is None else bench.request.policy.rules[decision.asking]
+        try:
+            await bench.rulebook.add(rules, asking)
+        except StaleEpoch:
+            raise
+        except HermesError as error:
+            await bench.narrator.notice(
+                "warning",
+                "rule_not_written",
+                f"It is allowed for this session; the rule could not be written. {error.message}",
+                error.hint,
+            )
 
     def _reads_only(self, call: RequestedCall) -> bool:
         tool = self._bench.tools.get(call.block.name)
@@ -240,17 +288,8 @@ class Batch:
 
 
 def _described(subject: Subject, decision: Decision) -> str:
-    """A sentence for the person, with what a yes for the session would cover."""
-    if decision.prefixes:
-        covers = " or ".join(f"`{' '.join(map(_shown, prefix))}`" for prefix in decision.prefixes)
-        return f"{subject.description}\nFor the session: every command that begins with {covers}."
-    return f"{subject.description}\nFor the session: exactly this again."
-
-
-def _shown(word: str) -> str:
-    """A word so that its limits can be seen."""
-    plain = word.isascii() and word.replace("-", "").replace("/", "").replace(".", "").replace("_", "").isalnum()
-    return word if plain else "'" + word.replace("'", "'\\''") + "'"
+    """A sentence for the person, with what is dangerous about it."""
+    return f"{subject.description}\nTake care: {decision.danger}." if decision.danger else subject.description
 
 
 async def resolved_path(path: Path, threads: trio.CapacityLimiter) -> Path:

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from hermes_ws.contract.content import Block, Message, Role, ToolCallBlock, ToolResultBlock, Usage
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.registry import Question
+from hermes_ws.scope.sections import RuleConfig
 
 Level = Literal["info", "warning", "error"]
 
@@ -372,6 +373,29 @@ class Library(Protocol):
 
     async def search(self, query: str, limit: int) -> Sequence[Said]:
         """Messages of the profile's sessions that have all these words, the best matches first."""
+        ...
+
+
+class RuleBook(Protocol):
+    """The rules of the profile, as far as a person may add to them by an answer."""
+
+    async def add(self, rules: Sequence[RuleConfig], before: RuleConfig | None) -> None:
+        """Write rules into the profile's configuration: before this one, else at the end. Comments stay as they are.
+
+        Raises ProfileUnusable, InvalidParams, StorageUnavailable; then nothing was written.
+        """
+        ...
+
+
+class Keeper(Protocol):
+    """Who keeps what files held before they were written."""
+
+    async def before(self, path: Path) -> str | None:
+        """Keep the content of a file that is about to be written; what it is called, None when there is no file."""
+        ...
+
+    async def after(self, path: Path, before: str | None) -> None:
+        """It was written. `before` is what the other call gave."""
         ...
 
 

@@ -23,10 +23,13 @@ from hermes_ws.agent.ports import (
     Delegates,
     Hands,
     Hooks,
+    Keeper,
+    Library,
     Memory,
     Narrator,
     NoAnswerer,
     QuestionExpired,
+    RuleBook,
     Steering,
 )
 from hermes_ws.agent.prompt import PromptParts, found_rules, system_prompt
@@ -63,6 +66,9 @@ async def run_turn(
     delegates: Delegates | None = None,
     memory: Memory | None = None,
     hooks: Hooks | None = None,
+    keeper: Keeper | None = None,
+    library: Library | None = None,
+    rulebook: RuleBook | None = None,
 ) -> TurnEnd:
     """Run one turn. The model belongs to it and is closed when it is left.
 
@@ -70,9 +76,20 @@ async def run_turn(
     cancelled is the interrupt: what the model said is committed as partial, each call gets a result, both within
     `reply.CLOSING_S`, and the cancellation goes on.
     """
-    tools = enabled(request.toolsets)
+    tools = enabled(request.toolsets, request.offered)
     bench = Workbench(
-        request, tools, narrator, hands, asker, approvals, delegates=delegates, memory=memory, hooks=hooks
+        request,
+        tools,
+        narrator,
+        hands,
+        asker,
+        approvals,
+        delegates=delegates,
+        memory=memory,
+        hooks=hooks,
+        keeper=keeper,
+        library=library,
+        rulebook=rulebook,
     )
     try:
         return await _Turn(bench, model, steering).run()

@@ -44,6 +44,10 @@ class Secrets:
         """These secrets, and of `values` those that are not among them."""
         return Secrets({**values, **self._values}, plain=self._plain, hidden=self._hidden)
 
+    def hiding(self, hidden: Mapping[str, str]) -> Secrets:
+        """These secrets, covering further values by the names that are shown instead."""
+        return Secrets(self._values, plain=self._plain, hidden={**self._hidden, **hidden})
+
     def names(self) -> frozenset[str]:
         """What there is, without what it is."""
         return frozenset(self._values)

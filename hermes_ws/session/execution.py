@@ -10,37 +10,25 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, cast, final
 
 import trio
 
-from hermes_ws.agent import definition
-from hermes_ws.agent.approvals import SessionApprovals
-from hermes_ws.agent.definition import AgentDefinition
-from hermes_ws.agent.models.choose import choose
-from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
-from hermes_ws.agent.turn import run_turn
 from hermes_ws.contract.errors import HermesError, StaleEpoch, StaleGeneration, StorageUnavailable
 from hermes_ws.contract.events import ExecutionError, Outcome
-from hermes_ws.journal import admissions, messages
-from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal import admissions
 from hermes_ws.journal.admissions import AdmissionRecord
 from hermes_ws.journal.database import Transaction
-from hermes_ws.journal.sessions import SessionRecord
-from hermes_ws.journal.tail import ThreadTail
-from hermes_ws.scope.current import Bound, bind, in_thread
-from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session import identifiers
-from hermes_ws.session.hands import SessionHands
-from hermes_ws.session.launch import Launch
+from hermes_ws.session.briefing import Briefing
 from hermes_ws.session.narration import Narration
-from hermes_ws.session.ports import Runtime
-from hermes_ws.session.questions import Asking, ExecutionAsker, Questions
+from hermes_ws.session.questions import Asking
 from hermes_ws.session.steering import ExecutionSteering
+from hermes_ws.session.workplace import Workplace
+
+__all__ = ["TRANSITIONS", "Execution", "Happened", "State", "Workplace"]
 
 
 class State(Enum):
@@ -77,21 +65,6 @@ TRANSITIONS: Mapping[tuple[State, Happened], State] = MappingProxyType(
 
 SETTLE_RETRY_S = (0.1, 0.5, 2.0, 10.0)
 """Seconds between attempts to write an outcome to a disk that is full or gone; the last repeats until it is back."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Workplace:
-    """What the executions of one thread share."""
-
-    runtime: Runtime
-    questions: Questions
-    session: SessionRecord
-    key: ThreadKey
-    tail: ThreadTail
-    approvals: SessionApprovals
-    rested: Callable[[], None]
-    """Called when the thread has nothing more to do, for those who wait until a profile is idle."""
 
 
 @final
@@ -184,44 +157,9 @@ class Execution:
             raise going_on
 
     async def _turn(self, record: AdmissionRecord, narration: Narration) -> None:
-        place, runtime = self._place, self._place.runtime
-        scope = await runtime.fresh_scope()
-        launch = Launch.read(place.session.launch)
-        with bind(Bound(scope, None, place.key.session_id, self._generation)):
-            self._become(Happened.TURN_BEGAN)
-            cwd, agent, settings = await in_thread(runtime.limiter, self._read, scope)
-            history = await runtime.journal.read(lambda connection: messages.history(connection, place.key))
-            request = TurnRequest(
-                history=history,
-                definition=agent,
-                session_id=place.key.session_id,
-                thread_id=place.key.thread_id,
-                profile=scope.profile.text,
-                max_turns=launch.max_turns or agent.max_turns or scope.config.agent.max_turns,
-                settings=settings,
-                unattended=record.unattended,
-                launch=launch.overrides(),
-            )
-            asking = Asking(place.key, self._generation, record.admission_id)
-            await run_turn(
-                request,
-                narrator=narration,
-                hands=SessionHands(runtime, scope, cwd),
-                asker=ExecutionAsker(place.questions, asking),
-                approvals=place.approvals,
-                model=choose(scope, launch.overrides(), agent),
-                steering=self._steering,
-            )
-
-    def _read(self, scope: ProfileScope) -> tuple[Path, AgentDefinition, TurnSettings]:
-        """What the turn takes from the disk, in one visit to a thread.
-
-        The directory is checked against the policy as it is now (case SCOPE-14), and the definition read as it is now.
-        """
-        runtime, session = self._place.runtime, self._place.session
-        cwd = scope.terminal.check_directory(Path(session.cwd), home=scope.home, homes=runtime.homes())
-        confined = scope.terminal.confine != "off" and runtime.confinement.level == "kernel"
-        return cwd, definition.load(scope.home, session.agent), settings_of(scope, confined)
+        asking = Asking(self._place.key, self._generation, record.admission_id)
+        briefing = Briefing(self._place, record, asking, narration, self._steering)
+        await briefing.run(lambda: self._become(Happened.TURN_BEGAN))
 
     async def _settle(
         self, outcome: Outcome, error: ExecutionError | None, narration: Narration, finished: Callable[[], None]

@@ -22,4 +22,5 @@ def session_info(record: SessionRecord, scope: ProfileScope) -> dict[str, JsonVa
         "created_at": record.created_at,
         "archived": record.archived,
         "pinned": bool(record.pinned),
+        "options": launch.options(),
     }

@@ -11,9 +11,13 @@ import trio
 from pydantic import JsonValue
 
 from hermes_ws.contract.methods.connection import ClientTool
+from hermes_ws.contract.methods.sessions import ControlResult
 from hermes_ws.contract.questions import OpenQuestion
+from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.database import Database
+from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.scope.profile_scope import ProfileScope
+from hermes_ws.session.ongoing import Ongoing
 from hermes_ws.warden.grants import Confinement, Grants
 from hermes_ws.warden.hands import Warden
 
@@ -62,6 +66,34 @@ class Granted:
     grants: Grants
 
 
+class Sibling(Protocol):
+    """A thread, as another one of its session deals with it."""
+
+    @property
+    def key(self) -> ThreadKey: ...
+
+    @property
+    def tail(self) -> ThreadTail: ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs, or is about to be claimed."""
+        ...
+
+    @property
+    def running(self) -> int | None:
+        """The generation of the execution that runs; None when none does."""
+        ...
+
+    def wake(self) -> None:
+        """See to the queue."""
+        ...
+
+    def interrupt(self, execution_generation: int) -> ControlResult:
+        """End that execution, and no other."""
+        ...
+
+
 class Runtime(Protocol):
     """An open profile, as its sessions see it."""
 
@@ -104,6 +136,11 @@ class Runtime(Protocol):
         """What confines the profile's children, as it was tried."""
         ...
 
+    @property
+    def ongoing(self) -> Ongoing:
+        """Background processes and terminals."""
+        ...
+
     def homes(self) -> tuple[Path, ...]:
         """What no working directory may contain or lie in."""
         ...
@@ -118,4 +155,8 @@ class Runtime(Protocol):
 
     async def warden_for(self, scope: ProfileScope, directory: Path) -> Granted:
         """A running warden whose grants are those of this load of the profile and this directory."""
+        ...
+
+    async def warden_for_client(self, scope: ProfileScope, grants: Grants) -> Granted:
+        """A running warden with grants of its own, for the client of a remote terminal."""
         ...

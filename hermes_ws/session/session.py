@@ -18,6 +18,7 @@ from hermes_ws.journal.admissions import AdmissionRecord
 from hermes_ws.journal.database import Transaction
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.session.execution import Workplace
+from hermes_ws.session.launch import Keys
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.questions import Questions
 from hermes_ws.session.thread import Thread
@@ -28,11 +29,12 @@ class Session:
     """One session of an open profile. There is one object per session as long as anybody holds it."""
 
     def __init__(
-        self, runtime: Runtime, questions: Questions, record: SessionRecord, rested: Callable[[], None]
+        self, runtime: Runtime, questions: Questions, record: SessionRecord, rested: Callable[[], None], keys: Keys
     ) -> None:
         self._runtime = runtime
         self._questions = questions
         self._rested = rested
+        self._keys = keys
         self._threads: dict[str, Thread] = {}
         self._opening = trio.Lock()
         self._approvals = SessionApprovals()
@@ -126,6 +128,10 @@ class Session:
         for thread in self.threads:
             thread.adopt(record)
 
+    def forget(self, thread_id: str) -> None:
+        """One of its threads is gone for good."""
+        self._threads.pop(thread_id, None)
+
     async def _open(self, key: ThreadKey) -> Thread:
         journal = self._runtime.journal
         record = await journal.read(lambda connection: thread_rows.get(connection, key))
@@ -140,6 +146,8 @@ class Session:
             tail=tail,
             approvals=self._approvals,
             rested=self._rested,
+            keys=self._keys,
+            sibling=self.thread,
         )
         return Thread(place, owner=self)
 

@@ -76,6 +76,11 @@ class Thread:
         return self._active
 
     @property
+    def running(self) -> int | None:
+        """The generation of the execution that runs; None when none does."""
+        return None if self._active is None else self._active.generation
+
+    @property
     def busy(self) -> bool:
         """Whether something runs, is about to be claimed, or is being admitted."""
         return self._active is not None or self._working or self._admitting > 0

@@ -159,7 +159,7 @@ async def test_a_bug_of_ours_is_told_by_its_number_and_written_into_the_profiles
     def broken(*_: object) -> None:
         raise RuntimeError("the secret-value-1234 was in it")
 
-    monkeypatch.setattr("hermes_ws.session.execution.choose", broken)
+    monkeypatch.setattr("hermes_ws.session.briefing.choose", broken)
     async with house.served() as host:
         _, thread, viewer = await new_session(await host.open(WORK))
         await say(thread, "hello", "one")

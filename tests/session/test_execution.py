@@ -14,7 +14,7 @@ from hermes_ws.session.execution import TRANSITIONS, State
 from hermes_ws.session.narration import add_usage
 from tests.session.house import House, eventually, new_session, say
 
-RUN_TURN = "hermes_ws.session.execution.run_turn"
+RUN_TURN = "hermes_ws.session.briefing.run_turn"
 
 
 async def ended(runtime: ProfileRuntime) -> dict[str, object]:

@@ -28,6 +28,10 @@ STEER_CHARACTERS = 100_000
 """A correction, not a manual: a fifth of what an input may have."""
 
 
+MOST_SKILLS = 32
+"""Skills that one session may be made with: all of them stand in its prompt."""
+
+
 class CreateParams(Params):
     """What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe."""
 
@@ -41,12 +45,27 @@ class CreateParams(Params):
     provider: str | None = Field(default=None, min_length=1, max_length=100)
     max_turns: int | None = Field(default=None, ge=1, le=10_000)
     toolsets: list[str] | None = None
+    base_url: str | None = Field(default=None, min_length=1, max_length=2000)
+    api_key: str | None = Field(default=None, min_length=1, max_length=4096, repr=False)
+    reasoning: Literal["none", "low", "medium", "high"] | None = None
+    skills: list[Identifier] | None = Field(default=None, max_length=MOST_SKILLS)
+    checkpoints: bool = False
+    yolo: bool = False
+    accept_hooks: bool = False
+    pass_session_id: bool = False
+    ignore_rules: bool = False
+    ignore_user_config: bool = False
+    safe_mode: bool = False
     subscribe: bool = True
 
     @model_validator(mode="after")
     def _known_source(self) -> CreateParams:
         if self.source not in SOURCES:
             raise ValueError(f"source is one of {', '.join(SOURCES)}")
+        if self.base_url is not None and self.api_key is None:
+            raise ValueError("a base_url needs the api_key that belongs to it; a key of the profile is not sent there")
+        if self.safe_mode and (self.skills or self.cwd is not None):
+            raise ValueError("safe_mode takes no skills, and works in an empty directory of its own")
         return self
 
 
@@ -70,6 +89,8 @@ class ListParams(Params):
     query: str | None = Field(default=None, max_length=200)
     state: Literal["idle", "running", "waiting", "lost"] | None = None
     archived: bool = False
+    source: str | None = Field(default=None, max_length=64)
+    agent: Identifier | None = None
 
 
 class SessionRow(Result):
