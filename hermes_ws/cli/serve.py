@@ -53,6 +53,21 @@ Examples:
     type=click.FloatRange(1),
     help="End after so long without a connection and without work.",
 )
+@click.option(
+    "--tls-cert",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Encrypt with this certificate and its chain, in PEM.",
+)
+@click.option(
+    "--tls-key", metavar="FILE", type=click.Path(path_type=Path), help="Its key, if that is not in the same file."
+)
+@click.option(
+    "--behind-proxy",
+    metavar="ADDRESS",
+    multiple=True,
+    help="Trust the reverse proxy at this address or network, and let no other machine in. May be given several times.",
+)
 @click.option("--parent-pid", metavar="PID", type=click.IntRange(1), help="End when this process ends.")
 def serve(
     profiles_root: Path | None,
@@ -63,6 +78,9 @@ def serve(
     announce: str | None,
     idle_exit: float | None,
     parent_pid: int | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    behind_proxy: tuple[str, ...],
 ) -> None:
     """Serve profile homes until told to stop (SIGTERM, Ctrl-C)."""
     from hermes_ws.server.serve import ServeOptions, main
@@ -76,5 +94,8 @@ def serve(
         announce=announce is not None,
         idle_exit=idle_exit,
         parent_pid=parent_pid,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        behind_proxy=behind_proxy,
     )
     sys.exit(main(options))

@@ -67,6 +67,11 @@ class Method(Generic[P, R]):
     errors: tuple[type[HermesError], ...]
     doc: str
 
+    @property
+    def audited(self) -> bool:
+        """Whether it is written down who called it: whatever takes more than looking."""
+        return self.right not in (Right.NONE, Right.OBSERVE)
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hermes_ws.contract.methods.connection import CapabilitiesParams, Capabiliti
 from hermes_ws.contract.registry import Right
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.runtime import ProfileRuntime
-from hermes_ws.journal.tail import LiveMarks
+from hermes_ws.journal.tail import LiveMarks, ThreadTail
 from hermes_ws.session.session import Session
 from hermes_ws.session.thread import Thread
 from hermes_ws.wire.cursor import Cursor
@@ -53,6 +53,10 @@ class Attachment(Protocol):
 
     def listen(self, thread: Thread, start: Cursor, marks: LiveMarks) -> None:
         """Subscribe to a thread from a cursor on. An earlier subscription to it is replaced."""
+        ...
+
+    def look(self, tail: ThreadTail) -> None:
+        """Send what a terminal shows, from the first that is kept on, until it ends."""
         ...
 
     def stop_listening(self, thread: Thread) -> bool:

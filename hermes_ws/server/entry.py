@@ -19,9 +19,6 @@ from typing import Final, Protocol, final
 
 from hermes_ws.contract.registry import Right
 
-OWNER: Final = "owner"
-"""Name of the principal that the launch token and all that is made from it belong to."""
-
 SUBPROTOCOL: Final = "hermes.v1"
 """The sub-protocol that is spoken, and the only one that is ever echoed."""
 
@@ -29,19 +26,21 @@ BEARER_SUBPROTOCOL: Final = "hermes.bearer."
 """What stands before a token that travels as a sub-protocol."""
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE)
-_HTTP: Final = "http://"
-_DEFAULT_PORT: Final = 80
+_DEFAULT_PORTS: Final = frozenset((80, 443))
 _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is connected. `profiles` are those it may address, None for all."""
+    """Who is connected. `profiles` are those it may address, by their names when it came in, and `profile_ids` the same
+    by their ids; None for all. `credential` is the id of the token that let it in, None for the launch token."""
 
     name: str
     profiles: frozenset[str] | None
     rights: frozenset[Right]
+    profile_ids: frozenset[str] | None = None
+    credential: str | None = None
 
     def may_address(self, profile: str) -> bool:
         """Whether it may address the profile; one that it may not is answered like one that does not exist."""
@@ -82,7 +81,7 @@ class Refusal(Exception):
 class Credentials(Protocol):
     """Who knows tokens."""
 
-    def verify(self, token: str) -> Principal | None:
+    async def verify(self, token: str) -> Principal | None:
         """Whose token it is. The time it takes must not tell how much of it is right."""
         ...
 
@@ -91,19 +90,26 @@ class Credentials(Protocol):
 class Entry:
     """The door of one server.
 
-    `hosts` are the Host headers that mean this server; `origins` the pages that may talk to it besides its own. `uid`
-    is the user whose processes may use the Unix socket; None leaves that to the permissions of its file.
+    `hosts` are the Host headers that mean this server; `origins` the pages that may talk to it besides its own, which
+    begin with `scheme`. `uid` is the user whose processes may use the Unix socket; None leaves that to the permissions
+    of its file.
     """
 
     __slots__ = ("_credentials", "_hosts", "_origins", "_uid")
 
     def __init__(
-        self, credentials: Credentials, *, hosts: frozenset[str], origins: Iterable[str] = (), uid: int | None = None
+        self,
+        credentials: Credentials,
+        *,
+        hosts: frozenset[str],
+        origins: Iterable[str] = (),
+        uid: int | None = None,
+        scheme: str = "http",
     ) -> None:
         self._credentials = credentials
         self._hosts = hosts
         given = frozenset(each.lower().rstrip("/") for each in origins)
-        self._origins = (given | {_HTTP + host for host in hosts}) - {"null"}
+        self._origins = (given | {f"{scheme}://{host}" for host in hosts}) - {"null"}
         self._uid = uid
 
     def check_host(self, visit: Visit) -> None:
@@ -115,15 +121,19 @@ class Entry:
         if len(visit.hosts) != 1 or visit.hosts[0].strip().lower() not in self._hosts:
             raise Refusal(403)
 
-    def check(self, visit: Visit) -> Principal:
-        """Who it is that comes in. Raises `Refusal` for the first thing that is not in order."""
+    def check_page(self, visit: Visit) -> None:
+        """Raises `Refusal` unless the request is meant for this server and comes from no page or from one of ours."""
         self.check_host(visit)
         if len(visit.origins) > 1:
             raise Refusal(403)
         if visit.origins and visit.origins[0].strip().lower() not in self._origins:
             raise Refusal(403)
+
+    async def check(self, visit: Visit) -> Principal:
+        """Who it is that comes in. Raises `Refusal` for the first thing that is not in order."""
+        self.check_page(visit)
         token = _token(visit)
-        principal = self._credentials.verify(token) if token else None
+        principal = await self._credentials.verify(token) if token else None
         if principal is None:
             raise Refusal(401, credential=True)
         return principal
@@ -151,7 +161,7 @@ def host_names(bound: str, port: int, named: Iterable[str] = ()) -> frozenset[st
         names.append(f"[{address}]" if address.version == 6 else str(address))
     own = list(_LOOPBACK_NAMES) if address is None or address.is_loopback or address.is_unspecified else []
     hosts = {f"{name}:{port}" for name in own}
-    if port == _DEFAULT_PORT:
+    if port in _DEFAULT_PORTS:
         hosts.update(own)
     for name in names:
         hosts.add(name)

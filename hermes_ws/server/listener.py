@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from hermes_ws.server.visitor import Site, Upgraded, Visitor
 
 OUT_OF_ROOM_PAUSE: Final = 0.1
 """Seconds to wait when the process or the machine has no descriptor left; closing one takes about as long."""
+
+OUT_OF_ROOM_TOLD: Final = 10.0
+"""Seconds after that for which the server says that it is not ready: probes come every ten, and must find out."""
 
 _OUT_OF_ROOM: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
@@ -57,6 +61,13 @@ class Listener:
         self._connections: dict[str, Attendee] = {}
         self._visitors: OrderedDict[int, trio.CancelScope] = OrderedDict()
         self._accepting = trio.CancelScope()
+        self._out_of_room_until = -math.inf
+        self._full = False
+
+    @property
+    def out_of_room(self) -> bool:
+        """Whether there is no descriptor for another connection, or was none a moment ago. For `/readyz`."""
+        return trio.current_time() < self._out_of_room_until
 
     @property
     def connections(self) -> tuple[Attendee, ...]:
@@ -111,6 +122,7 @@ class Listener:
                     if not out_of_room:
                         _log.error("no connection can be accepted: %s; trying again until one can", error.strerror)
                     out_of_room = True
+                    self._out_of_room_until = trio.current_time() + OUT_OF_ROOM_TOLD
                     await trio.sleep(OUT_OF_ROOM_PAUSE)
                     continue
                 if out_of_room:
@@ -121,6 +133,9 @@ class Listener:
     async def serve_stream(self, stream: trio.SocketStream, bound: Bound) -> None:
         """Serve one accepted connection to its end. Whatever goes wrong with it is its own affair."""
         try:
+            if bound.tls is not None:
+                await bound.tls.carry(stream, bound, self.serve_stream, self._site.limits)
+                return
             async with stream:
                 visitor = await self._at_the_door(stream, bound)
                 if isinstance(visitor, Listening):
@@ -178,9 +193,21 @@ class Listener:
             dispatcher=self._dispatcher,
             limits=self._site.limits,
         )
+        refused = self._no_room()
         self._connections[connection.id] = connection
         self._joined(connection)
         try:
-            await connection.run(self._welcome, upgraded.early)
+            await connection.run(self._welcome, upgraded.early, refused=refused)
         finally:
             del self._connections[connection.id]
+
+    def _no_room(self) -> str | None:
+        """Why one more connection is too many, if it is. Said in the log once, until there is room again."""
+        most = self._site.limits.connections
+        if len(self._connections) < most:
+            self._full = False
+            return None
+        if not self._full:
+            _log.warning("no more than %d connections are let in at once; the next ones are told to come back", most)
+        self._full = True
+        return "there are too many connections"

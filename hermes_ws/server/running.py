@@ -35,7 +35,7 @@ from hermes_ws.scope import guard
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
-from hermes_ws.server import door, sockets, static_files, stdio
+from hermes_ws.server import descriptors, door, sockets, static_files, stdio
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
 from hermes_ws.server.ending import Ending
@@ -163,12 +163,16 @@ async def _listen(
     site = Site(
         entry=entry,
         pages=Pages(
-            ready=pulse.ready, openrpc=lambda: document, asyncapi=lambda: events, files=static_files.read()
+            ready=lambda: pulse.ready() and not listener.out_of_room,
+            openrpc=lambda: document,
+            asyncapi=lambda: events,
+            files=static_files.read(),
         ),
         limits=Limits(
             frame_bytes=config.limits.frame_bytes,
             send_deadline=config.limits.send_deadline_s,
             ping_every=config.limits.ping_s,
+            connections=descriptors.room_for(descriptors.raise_limit(), config.limits.connections),
         ),
         lateness=Lateness(),
         own_name=host.own_name,

@@ -37,6 +37,9 @@ class ServeOptions:
     idle_exit: float | None = None
     parent_pid: int | None = None
     standalone: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: tuple[str, ...] = ()
 
 
 def main(options: ServeOptions) -> int:

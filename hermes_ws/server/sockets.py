@@ -17,6 +17,7 @@ import trio
 
 from hermes_ws.contract.errors import AlreadyExists
 from hermes_ws.server.entry import Peer, is_loopback
+from hermes_ws.server.tls import Secure
 
 BACKLOG: Final = 512
 """Connections that may wait to be accepted: a whole team's clients reconnecting at once."""
@@ -30,11 +31,14 @@ _UCRED: Final = struct.Struct("3i")
 @final
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One listening socket. `compress`: whether its clients are far enough away for compression to pay."""
+    """One listening socket. `compress`: whether its clients are far enough away for compression to pay. `tls` stands
+    before it, if it is given; `known` is the other end of a connection that was carried through that."""
 
     listener: trio.SocketListener
     unix: bool
     compress: bool
+    tls: Secure | None = None
+    known: Peer | None = None
 
     @property
     def port(self) -> int:
@@ -43,6 +47,8 @@ class Bound:
 
     def peer(self, stream: trio.SocketStream) -> Peer:
         """Who is at the other end of an accepted connection. Raises OSError when it has gone already."""
+        if self.known is not None:
+            return self.known
         if self.unix:
             raw = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
             _, uid, _ = cast("tuple[int, int, int]", _UCRED.unpack(raw))
@@ -50,13 +56,13 @@ class Bound:
         return Peer(cast("tuple[str, int]", stream.socket.getpeername())[0])
 
 
-async def listen_tcp(host: str, port: int) -> Bound:
+async def listen_tcp(host: str, port: int, tls: Secure | None = None) -> Bound:
     """Listen on one address. Port 0 lets the kernel choose. Raises OSError with what is wrong."""
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     for further in listeners[1:]:
         # "localhost" has two; with port 0 they would differ, and clients are told one.
         await further.aclose()
-    return Bound(listeners[0], unix=False, compress=not is_loopback(host))
+    return Bound(listeners[0], unix=False, compress=not is_loopback(host), tls=tls)
 
 
 def listen_unix(path: Path) -> Bound:

@@ -1,4 +1,5 @@
-"""The launch token: made at each start, kept in a file that its owner alone can read."""
+"""Who a token belongs to: the launch token, made at each start and kept in a file that its owner alone can read, and
+those that the host knows."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Final, final
 
 from hermes_ws.contract.registry import Right
-from hermes_ws.server.entry import OWNER, Principal
+from hermes_ws.hosting.credentials import OWNER
+from hermes_ws.hosting.host import Host
+from hermes_ws.server.entry import Principal
 
 TOKEN_BYTES: Final = 32
 """Random bytes of a token: not to be guessed, however many connections try."""
@@ -48,7 +51,7 @@ class LaunchToken:
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
-    def verify(self, token: str) -> Principal | None:
+    async def verify(self, token: str) -> Principal | None:
         """The owner, if the token is right. Takes the same time for every wrong one of the same length."""
         offered = token.encode(errors="replace")
         if len(offered) > LONGEST or not hmac.compare_digest(offered, self._token):
@@ -57,3 +60,25 @@ class LaunchToken:
 
     def __repr__(self) -> str:
         return "<LaunchToken>"
+
+
+@final
+class AllTokens:
+    """The launch token, named tokens, browser sessions and tickets: everything that opens the door."""
+
+    __slots__ = ("_host", "_launch")
+
+    def __init__(self, launch: LaunchToken, host: Host) -> None:
+        self._launch = launch
+        self._host = host
+
+    async def verify(self, token: str) -> Principal | None:
+        """Whose token it is. What the host knows is found by a hash, which tells nothing by the time it takes."""
+        owner = await self._launch.verify(token)
+        if owner is not None or len(token) > LONGEST:
+            return owner
+        grant = self._host.credentials.verify(token)
+        if grant is None:
+            return None
+        names = None if grant.profiles is None else await self._host.names_of(grant.profiles)
+        return Principal(grant.name, names, grant.rights, grant.profiles, grant.credential)

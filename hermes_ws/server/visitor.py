@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Literal, cast, final
@@ -21,7 +21,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from hermes_ws.contract.errors import HermesError
-from hermes_ws.server import events_http, rpc_http
+from hermes_ws.server import events_http, login, rpc_http
 from hermes_ws.server.connection import silent_logger
 from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
 from hermes_ws.server.events_http import Listening, Wish
@@ -38,6 +38,11 @@ from hermes_ws.server.http import (
 from hermes_ws.server.lateness import Lateness
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.ports import Dispatcher, Pages
+from hermes_ws.server.proxy import Proxies
+
+Login = Callable[[bytes], Awaitable[Answer]]
+
+NO_PROXIES: Final = Proxies()
 
 LINGER: Final = 1.0
 """Seconds to read on after a last answer, so that it is not lost with what the client was still sending."""
@@ -60,6 +65,10 @@ class Site:
     lateness: Lateness
     own_name: Callable[[str], str | None]
     """The own name of the profile that a path names; None when there is none."""
+    login: Login | None = None
+    """Exchanges a browser's ticket; raises `Refusal`."""
+    proxies: Proxies = NO_PROXIES
+    """Who may say on whose behalf it calls."""
 
 
 @final
@@ -77,7 +86,7 @@ class Upgraded:
 class Visitor:
     """One accepted stream, until it is upgraded or done."""
 
-    __slots__ = ("_admitted", "_buffer", "_compress", "_dispatcher", "_peer", "_site", "_stream")
+    __slots__ = ("_accepted", "_admitted", "_buffer", "_compress", "_dispatcher", "_peer", "_site", "_stream")
 
     def __init__(
         self,
@@ -91,6 +100,7 @@ class Visitor:
     ) -> None:
         self._stream = stream
         self._site = site
+        self._accepted = peer
         self._peer = peer
         self._compress = compress
         self._dispatcher = dispatcher
@@ -102,12 +112,16 @@ class Visitor:
 
         `admitted` is called when it has shown a credential: from then on it is no stranger.
         """
+        if not self._site.proxies.admits(self._accepted):
+            await self._last(plain(403))
+            return None
         first = True
         while True:
             head = await self._head(first=first)
             if head is None:
                 return None
             first = False
+            self._peer = self._site.proxies.behind(self._accepted, head)
             if _UPGRADE.search(head):
                 return await self._upgrade(head)
             following = await self._http(head)
@@ -166,7 +180,12 @@ class Visitor:
             if not isinstance(request, h11.Request):
                 raise h11.RemoteProtocolError("no request")
             target = contract_target(request.target)
-            if target is None:
+            if request.target.partition(b"?")[0] == login.PATH.encode() and site.login is not None:
+                signed_in = await self._login(h11_connection, request, site.login)
+                if signed_in is None:
+                    return False
+                answer = signed_in
+            elif target is None:
                 answer = respond(request, self._peer, site.entry, site.pages)
                 if await self._body(h11_connection, site.limits.body_bytes) is None:
                     answer = plain(413)
@@ -197,7 +216,7 @@ class Visitor:
         """Let one in who speaks the contract. Its answer; or what follows events; False to hang up without a word."""
         site = self._site
         try:
-            principal = site.entry.check(visit_of(request, self._peer))
+            principal = await site.entry.check(visit_of(request, self._peer))
         except Refusal as refusal:
             if refusal.credential and not await site.lateness.wait(self._peer.address):
                 return False
@@ -223,6 +242,21 @@ class Visitor:
             return Listening(principal, profile, Wish.read(query, last[0] if last else None), h11_connection)
         except HermesError as error:
             return events_http.refused(error)
+
+    async def _login(self, h11_connection: h11.Connection, request: h11.Request, exchange: Login) -> Answer | None:
+        """Let a browser sign in. None to hang up without a word."""
+        site = self._site
+        body: bytes | None = None
+        try:
+            site.entry.check_page(visit_of(request, self._peer))
+            if request.method != b"POST":
+                return plain(405, ("Allow", "POST"))
+            body = await self._body(h11_connection, site.limits.body_bytes)
+            return plain(413) if body is None else await exchange(body)
+        except Refusal as refusal:
+            if refusal.credential and not await site.lateness.wait(self._peer.address):
+                return None
+            return plain(refusal.status)
 
     async def _body(self, h11_connection: h11.Connection, most: int) -> bytes | None:
         """Read the request to its end. None when that is more than is read here."""
@@ -264,7 +298,7 @@ class Visitor:
             return None
         request = cast("Request", events[0])
         try:
-            principal = site.entry.check(_visit(request, self._peer))
+            principal = await site.entry.check(_visit(request, self._peer))
         except Refusal as refusal:
             if refusal.credential and not await site.lateness.wait(self._peer.address):
                 return None

@@ -58,8 +58,8 @@ def _visit(
         "proxy.example:8443",
     ],
 )
-def test_a_host_of_ours_is_let_in(host: str) -> None:
-    assert _entry().check(_visit(host)).name == "owner"
+async def test_a_host_of_ours_is_let_in(host: str) -> None:
+    assert (await _entry().check(_visit(host))).name == "owner"
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,17 @@ def test_a_host_of_ours_is_let_in(host: str) -> None:
         "user@127.0.0.1:8787",
     ],
 )
-def test_any_other_host_is_refused(host: str | None) -> None:
+async def test_any_other_host_is_refused(host: str | None) -> None:
     """AUTH-01."""
     with pytest.raises(Refusal) as refused:
-        _entry().check(_visit(host))
+        await _entry().check(_visit(host))
     assert refused.value.status == 403
 
 
 @pytest.mark.parametrize("origin", [None, "http://127.0.0.1:8787", "http://localhost:8787", "https://gate.example"])
-def test_no_origin_or_one_of_ours_is_let_in(origin: str | None) -> None:
+async def test_no_origin_or_one_of_ours_is_let_in(origin: str | None) -> None:
     """AUTH-02."""
-    assert _entry().check(_visit(origin=origin)).name == "owner"
+    assert (await _entry().check(_visit(origin=origin))).name == "owner"
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ def test_no_origin_or_one_of_ours_is_let_in(origin: str | None) -> None:
         "https://gate.example/path",
     ],
 )
-def test_a_foreign_origin_is_refused_whatever_the_token(origin: str) -> None:
+async def test_a_foreign_origin_is_refused_whatever_the_token(origin: str) -> None:
     """AUTH-08, AUTH-09."""
     with pytest.raises(Refusal) as refused:
-        _entry().check(_visit(origin=origin))
+        await _entry().check(_visit(origin=origin))
     assert refused.value.status == 403
 
 
-def test_null_cannot_be_allowed_by_setting_it() -> None:
+async def test_null_cannot_be_allowed_by_setting_it() -> None:
     entry = Entry(LaunchToken(TOKEN), hosts=frozenset({"h"}), origins=("null",))
     with pytest.raises(Refusal):
-        entry.check(_visit("h", "null"))
+        await entry.check(_visit("h", "null"))
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_null_cannot_be_allowed_by_setting_it() -> None:
         (None, (f"hermes.bearer.{TOKEN}", "hermes.v1")),
     ],
 )
-def test_the_token_comes_as_a_header_or_as_a_subprotocol(
+async def test_the_token_comes_as_a_header_or_as_a_subprotocol(
     authorization: str | None, subprotocols: tuple[str, ...]
 ) -> None:
-    principal = _entry().check(_visit(authorization=authorization, subprotocols=subprotocols))
+    principal = await _entry().check(_visit(authorization=authorization, subprotocols=subprotocols))
     assert principal.rights == frozenset(Right)
     assert principal.may_address("anything")
 
@@ -157,31 +157,31 @@ def test_the_token_comes_as_a_header_or_as_a_subprotocol(
         ("Bearer wrong", (f"hermes.bearer.{TOKEN}",)),
     ],
 )
-def test_anything_else_is_refused_as_a_wrong_credential(
+async def test_anything_else_is_refused_as_a_wrong_credential(
     authorization: str | None, subprotocols: tuple[str, ...]
 ) -> None:
     with pytest.raises(Refusal) as refused:
-        _entry().check(_visit(authorization=authorization, subprotocols=subprotocols))
+        await _entry().check(_visit(authorization=authorization, subprotocols=subprotocols))
     assert (refused.value.status, refused.value.credential) == (401, True)
 
 
 @pytest.mark.parametrize("which", ["hosts", "origins", "authorizations"])
-def test_a_header_that_comes_twice_is_refused(which: str) -> None:
+async def test_a_header_that_comes_twice_is_refused(which: str) -> None:
     visit = _visit(origin="http://127.0.0.1:8787")
     twice = {name: getattr(visit, name) for name in ("hosts", "origins", "authorizations")}
     twice[which] = twice[which] * 2
     with pytest.raises(Refusal):
-        _entry().check(Visit(TCP, twice["hosts"], twice["origins"], twice["authorizations"]))
+        await _entry().check(Visit(TCP, twice["hosts"], twice["origins"], twice["authorizations"]))
 
 
-def test_on_a_unix_socket_the_user_and_the_token_count_and_no_name() -> None:
+async def test_on_a_unix_socket_the_user_and_the_token_count_and_no_name() -> None:
     entry = _entry()
-    assert entry.check(_visit("whatever", peer=Peer("unix:1000", 1000))).name == "owner"
+    assert (await entry.check(_visit("whatever", peer=Peer("unix:1000", 1000)))).name == "owner"
     with pytest.raises(Refusal) as other_user:
-        entry.check(_visit(peer=Peer("unix:1001", 1001)))
+        await entry.check(_visit(peer=Peer("unix:1001", 1001)))
     assert other_user.value.status == 403
     with pytest.raises(Refusal) as no_token:
-        entry.check(_visit(authorization=None, peer=Peer("unix:1000", 1000)))
+        await entry.check(_visit(authorization=None, peer=Peer("unix:1000", 1000)))
     assert no_token.value.status == 401
 
 
@@ -269,7 +269,7 @@ async def test_a_valid_credential_is_not_delayed_by_the_failures_of_others(autoj
             nursery.start_soon(late.wait, "127.0.0.1")
         await trio.testing.wait_all_tasks_blocked()
         began = trio.current_time()
-        entry.check(_visit())
+        await entry.check(_visit())
         assert trio.current_time() == began
 
 
@@ -321,15 +321,15 @@ async def test_addresses_are_forgotten_when_there_are_too_many(autojump_clock: M
 # --- the token and the Unix socket -----------------------------------------------------------------------------------
 
 
-def test_a_token_is_written_for_its_owner_alone_and_replaces_the_one_before(tmp_path: Path) -> None:
+async def test_a_token_is_written_for_its_owner_alone_and_replaces_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "token"
     first, second = mint(path), mint(path)
     assert path.read_text() == second
     assert first != second
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["token"]
-    assert LaunchToken(second).verify(second) is not None
-    assert LaunchToken(second).verify(first) is None
+    assert await LaunchToken(second).verify(second) is not None
+    assert await LaunchToken(second).verify(first) is None
     assert second not in repr(LaunchToken(second))
 
 
