@@ -81,7 +81,7 @@ const BODIES = {
       "div.choices",
       {},
       params.choices.map((/** @type {string} */ choice) =>
-        element(`button.choice.${choice}`, { type: "button", onclick: () => settle({ choice }) }, text(choice)),
+        element(`button.choice.choice-${choice}`, { type: "button", onclick: () => settle({ choice }) }, text(choice)),
       ),
     ),
   ],
@@ -93,7 +93,7 @@ const BODIES = {
       "form",
       {},
       fields,
-      element("div.choices", {}, element("button.choice.once", { type: "submit" }, text("answer"))),
+      element("div.choices", {}, element("button.choice.choice-once", { type: "submit" }, text("answer"))),
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -108,8 +108,8 @@ const BODIES = {
     element(
       "div.choices",
       {},
-      element("button.choice.once", { type: "button", onclick: () => settle({ continue: true }) }, text("answer")),
-      element("button.choice.deny", { type: "button", onclick: () => settle({ continue: false }) }, text("deny")),
+      element("button.choice.choice-once", { type: "button", onclick: () => settle({ continue: true }) }, text("answer")),
+      element("button.choice.choice-deny", { type: "button", onclick: () => settle({ continue: false }) }, text("deny")),
     ),
   ],
 };
@@ -122,7 +122,7 @@ function other(question) {
 /** @param {string} prompt @param {(result: any) => void} settle */
 function masked(prompt, settle) {
   const input = /** @type {HTMLInputElement} */ (element("input", { type: "password", autocomplete: "off", "aria-label": prompt }));
-  const form = element("form", {}, element("p", {}, prompt), input, element("div.choices", {}, element("button.choice.once", { type: "submit" }, text("answer"))));
+  const form = element("form", {}, element("p", {}, prompt), input, element("div.choices", {}, element("button.choice.choice-once", { type: "submit" }, text("answer"))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     settle({ value: input.value });

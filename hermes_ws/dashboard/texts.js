@@ -59,7 +59,7 @@ export const TEXTS = Object.freeze({
   closePane: "Close this conversation",
   beside: "Open beside",
   rename: "Rename",
-  theme: "Switch between light and dark",
+  theme: "Light / dark",
   more: "Show earlier messages",
   signOut: "Sign out",
   output: "Output",
