@@ -189,15 +189,3 @@ def test_no_file_of_the_page_names_another_host() -> None:
     for path in place.iterdir():
         text = path.read_text("utf-8")
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)[\w.]+", text) == [], path.name
-
-
-def test_nothing_is_lost_when_the_network_goes_and_comes_back(visit: Visit) -> None:
-    page = visit()
-    start_session(page, "default")
-    say(page, "/do stream 150 20 6")
-    expect(page.locator(".message.writing")).to_be_visible()
-    page.context.set_offline(True)
-    page.evaluate("() => { window.cutOff = true; }")
-    page.context.set_offline(False)
-    expect(page.locator(".message:not(.user) .body.rendered").last).to_be_visible()
-    expect(page.locator(".message:not(.user)")).to_have_count(1)
