@@ -4,7 +4,7 @@ The profile's rules come first, in their order, then the default rules; the firs
 person allowed for the session lifts an `ask`, never a `deny`. A command line is judged part by part and the strictest
 answer counts. A rule about a program's name never allows a part whose name does not tell what would run (`commandline`,
 `programs`): that is asked. A rule that denies is held more widely: it also fits where such a part only mentions the
-command.
+command. What is dangerous (`dangers`) is allowed only by a rule, or an earlier yes, that says exactly that.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Final, Literal, final
 
 from hermes_ws.agent.commandline import MAY_BE_OPTION, CommandLine, Part, mentions, parse
+from hermes_ws.agent.dangers import CREDENTIALS, danger_of, secret_path
 from hermes_ws.agent.programs import any_option_reads, problems_of, program, reads_only
 from hermes_ws.agent.tools.tool import Subject
 from hermes_ws.scope.sections import RuleConfig
@@ -30,27 +31,43 @@ Mode = Literal["ask", "auto", "deny"]
 OWN: Final = frozenset({"delegates", "remembers"})
 """What touches nothing but the agent's own: a subagent's calls are decided about one by one, as all others."""
 
+_MAGIC: Final = re.compile(r"([*?\[])")
+"""Characters that are a pattern to `fnmatch`; between brackets they stand for themselves."""
+
+_PATTERN: Final = re.compile(r"[*?]")
+
 _STRICTNESS: Final[Mapping[Verdict, int]] = MappingProxyType({"allow": 0, "ask": 1, "deny": 2})
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to become of a call, and the rule that says so. `prefixes` are the command parts that are asked about."""
+    """What is to become of a call, and the rule that says so. `prefixes` are the command parts that are asked about.
+
+    `danger` says what is dangerous about it. `asking` is the number of the profile's rule that wants it asked, where it
+    is one: a rule that is to allow it must stand before that one.
+    """
 
     verdict: Verdict
     rule: str
     prefixes: tuple[tuple[str, ...], ...] = ()
+    danger: str | None = None
+    asking: int | None = None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
-    """Mode and rules of a profile, and whether a kernel confines what its tools do."""
+    """Mode and rules of a profile, and whether a kernel confines what its tools do.
+
+    With `yolo`, a session's own choice, nothing is asked; what a rule denies, and what `deny` does not ask, is denied.
+    """
 
     mode: Mode = "ask"
     rules: Sequence[RuleConfig] = ()
     confined: bool = False
+    dangers: bool = True
+    yolo: bool = False
 
     def in_mode(self, mode: Mode | None) -> ApprovalPolicy:
         """The same rules in another mode; the same policy for None."""
@@ -76,8 +93,10 @@ class SessionApprovals:
         """Whether this very line, path or tool was allowed."""
         return _exactly(subject) in self._exact
 
-    def covers_argv(self, argv: Sequence[str]) -> bool:
-        """Whether these words begin as a command that was allowed."""
+    def covers_argv(self, argv: Sequence[str], *, exactly: bool = False) -> bool:
+        """Whether these words begin as a command that was allowed; with `exactly`, whether they are one."""
+        if exactly:
+            return tuple(argv) in self._prefixes
         return any(tuple(argv[: len(prefix)]) == prefix for prefix in self._prefixes)
 
 
@@ -96,28 +115,53 @@ def decide(
         return found
     if policy.mode == "deny":
         return Decision("deny", f"approvals.mode is deny, and it would have been asked ({found.rule})")
-    if policy.mode == "auto" and policy.confined:
+    if policy.yolo:
+        return Decision("allow", "yolo: this session asks for nothing", danger=found.danger)
+    if policy.mode == "auto" and policy.confined and found.danger is None:
         return Decision("allow", f"approvals.mode is auto ({found.rule})")
     return found
+
+
+def judged_parts(
+    subject: Subject, *, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None = None
+) -> Sequence[tuple[Part, Decision]]:
+    """The parts of a command line, each with what is decided about it; nothing for a call without one.
+
+    For explanations: the whole is decided by `decide`, of which the strictest of these is one ground.
+    """
+    if subject.command is None:
+        return ()
+    line = parse(subject.command)
+    elsewhere = resolved is not None and not resolved.is_relative_to(cwd)
+    parts = _parted(line)
+    return [(part, _judge_part(part, line, policy, session, subject, elsewhere)) for part in parts]
 
 
 def _judge(
     subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None
 ) -> Decision:
     """Decide about a call that has no command line."""
+    danger = CREDENTIALS if policy.dangers and _is_secret(subject, resolved) else None
     for number, rule in enumerate(policy.rules):
-        if _about(rule, subject) and rule.command is None and _path_fits(rule, cwd, resolved):
-            if rule.decision == "ask" and session.covers(subject):
-                break
-            return Decision(rule.decision, _named(number, rule))
+        if not (_about(rule, subject) and rule.command is None and rule.argv is None):
+            continue
+        if not _path_fits(rule, cwd, resolved):
+            continue
+        if rule.decision == "ask" and session.covers(subject):
+            break
+        if rule.decision == "allow" and danger is not None and (rule.path is None or _PATTERN.search(rule.path)):
+            return Decision("ask", f"{_named(number, rule)} does not cover it: {danger}", danger=danger, asking=number)
+        return Decision(rule.decision, _named(number, rule), danger=danger, asking=number)
     if session.covers(subject):
         return Decision("allow", "allowed for this session")
     if subject.needs == frozenset({"asks"}):
         return Decision("allow", "default: questions are asked")
-    if subject.needs and subject.needs <= OWN:
+    if subject.needs <= OWN:
         return Decision("allow", "default: what an agent delegates is judged when it is done, and notes are its own")
     if subject.path is None or resolved is None or not subject.needs <= {"reads", "writes"}:
-        return Decision("ask", "no rule is about this tool")
+        return Decision("ask", "no rule is about this tool", danger=danger)
+    if danger is not None:
+        return Decision("ask", f"no rule allows it, and {danger}", danger=danger)
     if not policy.confined:
         return Decision("ask", "nothing is confined here, so files are asked about")
     if not resolved.is_relative_to(cwd):
@@ -143,15 +187,20 @@ def _judge_line(
     prefixes: tuple[tuple[str, ...], ...] = ()
     if strictest.verdict == "ask" and all(each.prefixes for each in asked):
         prefixes = tuple(dict.fromkeys(prefix for each in asked for prefix in each.prefixes))
-    return Decision(strictest.verdict, strictest.rule, prefixes)
+    danger = next((each.danger for each in asked if each.danger is not None), strictest.danger)
+    asking = min((each.asking for each in asked if each.asking is not None), default=None)
+    return Decision(strictest.verdict, strictest.rule, prefixes, danger, asking)
 
 
 def _parts(
     line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, elsewhere: bool
 ) -> list[Decision]:
-    opaque = line.problem
-    parts = line.parts or (Part((), (opaque or "it holds no command",)),)
-    return [_judge_part(part, line, policy, session, subject, elsewhere) for part in parts]
+    return [_judge_part(part, line, policy, session, subject, elsewhere) for part in _parted(line)]
+
+
+def _parted(line: CommandLine) -> Sequence[Part]:
+    """The parts of a line; one without words, and with the reason, where it could not be taken apart."""
+    return line.parts or (Part((), (line.problem or "it holds no command",)),)
 
 
 def _judge_part(
@@ -162,25 +211,31 @@ def _judge_part(
         problems = tuple(each for each in problems if each != MAY_BE_OPTION)
     if elsewhere:
         problems = (*problems, "it would run outside of the session's directory")
+    danger = danger_of(part, line, hides=bool(problems)) if policy.dangers else None
+    covered = session.covers_argv(part.argv, exactly=danger is not None) and not problems
     named = _words(part.argv)
     for number, rule in enumerate(policy.rules):
         if not _about(rule, subject) or rule.path is not None:
             continue
-        if rule.decision == "ask" and not problems and session.covers_argv(part.argv):
+        if rule.decision == "ask" and covered:
             continue
-        if rule.command is None:
-            return Decision(rule.decision, _named(number, rule), _prefixes(part, problems))
-        pattern = rule.command.split()
-        if named and _fits(pattern, named):
-            if rule.decision == "allow" and problems:
-                return Decision("ask", f"{_named(number, rule)} does not cover it: {problems[0]}")
-            return Decision(rule.decision, _named(number, rule), _prefixes(part, problems))
+        pattern = None if rule.command is None and rule.argv is None else _pattern(rule)
+        if pattern is None or (named and _fits(pattern, named)):
+            if rule.decision == "allow" and problems and pattern is not None:
+                why = f"{_named(number, rule)} does not cover it: {problems[0]}"
+                return Decision("ask", why, danger=danger, asking=number)
+            if rule.decision == "allow" and danger is not None and not _is_exactly(rule, named):
+                why = f"{_named(number, rule)} does not cover it: {danger}"
+                return Decision("ask", why, _prefixes(part, problems), danger, number)
+            return Decision(rule.decision, _named(number, rule), _prefixes(part, problems), danger, number)
         if rule.decision != "allow" and problems and _mentioned(pattern, part, line):
-            return Decision(rule.decision, f"{_named(number, rule)}, which it mentions")
+            return Decision(rule.decision, f"{_named(number, rule)}, which it mentions", danger=danger, asking=number)
     if problems:
-        return Decision("ask", f"no rule can allow it: {problems[0]}")
-    if session.covers_argv(part.argv):
-        return Decision("allow", "allowed for this session")
+        return Decision("ask", f"no rule can allow it: {problems[0]}", danger=danger)
+    if covered:
+        return Decision("allow", "allowed for this session", danger=danger)
+    if danger is not None:
+        return Decision("ask", f"no rule allows exactly this, and {danger}", _prefixes(part, ()), danger)
     if not reads_only(part.argv):
         return Decision("ask", "no rule is about this command", _prefixes(part, ()))
     if not policy.confined:
@@ -194,6 +249,27 @@ def _about(rule: RuleConfig, subject: Subject) -> bool:
 
 def _words(argv: Sequence[str]) -> tuple[str, ...]:
     return (program(argv), *argv[1:]) if argv else ()
+
+
+def _pattern(rule: RuleConfig) -> Sequence[str]:
+    """The words that a command must begin with. Those of `argv` are meant as they stand."""
+    if rule.argv is not None:
+        return [_MAGIC.sub(r"[\1]", word) for word in (program(rule.argv), *rule.argv[1:])]
+    return (rule.command or "").split()
+
+
+def _is_exactly(rule: RuleConfig, words: Sequence[str]) -> bool:
+    """Whether a rule says this command and no other: no pattern, and no further words."""
+    if rule.argv is not None:
+        return tuple(words) == (program(rule.argv), *rule.argv[1:])
+    return rule.command is not None and rule.command.split() == list(words)
+
+
+def _is_secret(subject: Subject, resolved: Path | None) -> bool:
+    """Whether a file tool is to touch a file that credentials are kept in, by its name or by what that leads to."""
+    return subject.path is not None and (
+        secret_path(subject.path) or (resolved is not None and secret_path(str(resolved)))
+    )
 
 
 def _fits(pattern: Sequence[str], words: Sequence[str]) -> bool:
@@ -244,7 +320,9 @@ def _steers_git(resolved: Path, cwd: Path) -> bool:
 
 
 def _named(number: int, rule: RuleConfig) -> str:
-    keys = (("tool", rule.tool), ("command", rule.command), ("path", rule.path), ("decision", rule.decision))
+    argv = None if rule.argv is None else " ".join(rule.argv)
+    command = (("command", rule.command), ("argv", argv))
+    keys = (("tool", rule.tool), *command, ("path", rule.path), ("decision", rule.decision))
     return f"approvals.rules[{number}] ({', '.join(f'{key}: {value}' for key, value in keys if value)})"
 
 

@@ -39,10 +39,14 @@ _QUOTING: Final = re.compile(r"[\"'\\]")
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One simple command. `problems` are sentences on why its words do not tell what it does; mostly there are none."""
+    """One simple command. `problems` are sentences on why its words do not tell what it does; mostly there are none.
+
+    `piped` tells that it reads what the part before it writes.
+    """
 
     argv: tuple[str, ...]
     problems: tuple[str, ...] = ()
+    piped: bool = False
 
 
 @final
@@ -134,15 +138,18 @@ class _Reader:
     def parts(self) -> list[Part]:
         """All simple commands in order. Raises _Opaque."""
         found: list[Part] = []
-        needs_more = False
+        needs_more = piped = False
         while True:
             self._skip(newlines=True)
             if self._at >= len(self._text):
                 if needs_more:
                     raise _Opaque("it ends where a command should follow")
                 return found
-            found.append(self._part())
+            part = self._part()
+            found.append(Part(part.argv, part.problems, piped))
+            at = self._at
             needs_more = self._operator(found)
+            piped = self._text[at : self._at] in ("|", "|&")
 
     def _operator(self, found: list[Part]) -> bool:
         """Pass what stands between two commands; true when another one must follow."""
@@ -155,7 +162,7 @@ class _Reader:
         if self._text.startswith("&", self._at):
             self._at += 1
             last = found[-1]
-            found[-1] = Part(last.argv, (*last.problems, "it goes on in the background"))
+            found[-1] = Part(last.argv, (*last.problems, "it goes on in the background"), last.piped)
         elif self._text.startswith("\n", self._at):
             self._at += 1
         return False

@@ -18,7 +18,8 @@ SYSTEM_DIRECTORIES: Final = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/us
 """Where a program with a path is the program of that name. Anywhere else it is a file that happens to be called so."""
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """A set of names, written with blanks between."""
     return frozenset(text.split())
 
 
@@ -45,20 +46,20 @@ class Options:
         return None
 
 
-STATEFUL: Final = _names(
+STATEFUL: Final = names(
     "cd pushd popd eval source . exec command builtin alias unalias trap export set unset shopt declare typeset "
     "local readonly let read mapfile readarray enable hash umask ulimit return exit break continue shift getopts "
 )
 """Built into the shell: they change what later commands on the line mean, or run what they are given."""
 
-WRAPPERS: Final = _names(
+WRAPPERS: Final = names(
     "sudo doas su runuser env nice ionice nohup timeout stdbuf setsid xargs parallel watch script chroot unshare "
     "nsenter flock taskset chrt prlimit strace ltrace gdb busybox toybox entr npx bunx uvx pipx npm-exec expect "
     "dbus-run-session systemd-run at batch crontab "
 )
 """They run another program, named in their arguments or their input."""
 
-ALWAYS_CODE: Final = _names(
+ALWAYS_CODE: Final = names(
     "sh bash dash ash zsh ksh mksh fish csh tcsh rbash awk gawk mawk nawk perl sed vi vim nvim view ex ed emacs "
     "tclsh osascript "
 )
@@ -110,7 +111,7 @@ _RUNNING: Final[Mapping[str, Options]] = MappingProxyType(
 )
 
 _GIT_GLOBAL: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--version", "--help", "-h", "-v"})
-_GIT_RUNS: Final = _names("bisect submodule filter-branch difftool mergetool hook for-each-repo config maintenance")
+_GIT_RUNS: Final = names("bisect submodule filter-branch difftool mergetool hook for-each-repo config maintenance")
 _GIT_LONG: Final = Options(
     long=(
         "--ext-diff",
@@ -127,10 +128,10 @@ _GIT_LONG: Final = Options(
 )
 _GIT_LETTERS: Final[Mapping[str, str]] = MappingProxyType({"clone": "cu", "rebase": "x", "grep": "O"})
 
-_GIT_READS: Final = _names("status log diff show ls-files rev-parse blame describe shortlog")
+_GIT_READS: Final = names("status log diff show ls-files rev-parse blame describe shortlog")
 _GIT_WRITES: Final = Options(long=("--output", "--contents"))
 
-_PLAIN_READERS: Final = _names(
+_PLAIN_READERS: Final = names(
     "ls cat pwd echo head tail wc grep egrep fgrep which whoami id uname stat du df basename dirname realpath "
     "readlink cut tr nl seq sha256sum sha1sum sha512sum md5sum cksum cmp comm od strings hexdump true false nproc jq"
 )
@@ -197,6 +198,11 @@ def reads_only(argv: Sequence[str]) -> bool:
             return not any(_PRINTF_ASSIGNS.search(each) for each in arguments)
         case _:
             return True
+
+
+def is_interpreter(name: str) -> bool:
+    """Whether a program runs code of a language that it is given."""
+    return any(pattern.fullmatch(name) for pattern in _INTERPRETERS)
 
 
 def any_option_reads(argv: Sequence[str]) -> bool:

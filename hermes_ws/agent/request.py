@@ -13,6 +13,7 @@ from hermes_ws.agent.approvals import ApprovalPolicy
 from hermes_ws.agent.compaction import ROOMY, Window
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.ports import Redaction
+from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Message
 from hermes_ws.scope.private_file import read_regular
 from hermes_ws.scope.profile_scope import ProfileScope
@@ -51,7 +52,7 @@ def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
     soul = read_regular(scope.home.soul, limit=SOUL_BYTES)
     config = scope.config
     return TurnSettings(
-        policy=ApprovalPolicy(config.approvals.mode, config.approvals.rules, confined),
+        policy=ApprovalPolicy(config.approvals.mode, config.approvals.rules, confined, config.approvals.dangers),
         redaction=scope.secrets,
         soul="" if soul is None else soul.decode("utf-8", errors="replace").strip(),
         toolsets=config.agent.toolsets,
@@ -86,6 +87,8 @@ class TurnRequest:
     frozen: str = ""
     note: str = ""
     reads_rules: bool = True
+    offered: Sequence[Tool] = ()
+    """Tools from elsewhere: of tool servers, and of clients."""
 
     @property
     def toolsets(self) -> tuple[str, ...]:

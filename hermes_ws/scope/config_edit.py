@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
@@ -90,6 +90,31 @@ def edited(data: bytes, key: str, value: JsonValue) -> bytes:
     else:
         node[parts[-1]] = value
     return _dumped(yaml, root)
+
+
+def add_rules(path: Path, rules: Sequence[Mapping[str, JsonValue]], before: Mapping[str, JsonValue] | None) -> None:
+    """Put approval rules before the rule that is like `before`, else at the end; all else stays as it is.
+
+    Reads and writes files: call it in a worker thread, as the home's owner. Raises as `set_setting` does.
+    """
+    with _alone(path.parent):
+        data = read_regular(path, limit=CONFIG_BYTES) or b""
+        config = parse_config(data, path)
+        standing = [rule.model_dump(mode="json", exclude_none=True) for rule in config.approvals.rules]
+        at = standing.index(dict(before)) if before is not None and dict(before) in standing else len(standing)
+        yaml = _yaml()
+        root = cast("CommentedMap | None", yaml.load(data.decode("utf-8-sig")))  # pyright: ignore[reportUnknownMemberType]
+        if root is None or not isinstance(root.get("approvals"), CommentedMap) or not standing:  # pyright: ignore[reportUnknownMemberType]
+            written, _ = _checked(path, "approvals.rules", [dict(rule) for rule in rules])
+        else:
+            listed = cast("list[JsonValue]", root["approvals"]["rules"])
+            for offset, rule in enumerate(rules):
+                listed.insert(at + offset, dict(rule))
+            written = _dumped(yaml, root)
+            parse_config(written, path)
+        if len(written) > CONFIG_BYTES:
+            raise InvalidParams(f"{path} would be larger than {CONFIG_BYTES} bytes.", path="value")
+        write_private(path, written)
 
 
 def set_secret(path: Path, name: str, value: str | None) -> None:

@@ -292,7 +292,8 @@ class LimitsConfig(Section):
     """Requests of one connection that are worked on at once."""
     send_deadline_s: Seconds = 30
     """A connection that takes nothing for so long is closed."""
-    connections: Count = 4096
+    connections: Count | None = None
+    """At once; whoever comes then is told to come back. Absent means as many as the open files of the process allow."""
     ping_s: Seconds = 20
     """Between two pings of a connection."""
 

@@ -58,7 +58,7 @@ class Replies:
         self.closed += 1
 
 
-def call(name: str, call_id: str = "c1", problem: str = "", **arguments: Any) -> ToolCallPiece:
+def call(name: str, /, call_id: str = "c1", problem: str = "", **arguments: Any) -> ToolCallPiece:
     return ToolCallPiece(call_id, name, arguments, problem)
 
 
@@ -69,11 +69,14 @@ def done(reason: EndReason = "stop") -> Sequence[Piece]:
 class Scene:
     """A turn and everything around it."""
 
-    def __init__(self, *asked: Any, hands: HandsTwin | None = None, asker: AskerTwin | None = None) -> None:
+    def __init__(
+        self, *asked: Any, hands: HandsTwin | None = None, asker: AskerTwin | None = None, **more: Any
+    ) -> None:
         self.narrator = NarratorTwin()
         self.hands = hands or HandsTwin()
         self.asker = asker or AskerTwin()
         self.approvals = SessionApprovals()
+        self.more = more
 
     async def run(self, what: TurnRequest | str, model: Model | None = None) -> TurnEnd:
         asked = request(what) if isinstance(what, str) else what
@@ -85,6 +88,7 @@ class Scene:
             asker=self.asker,
             approvals=self.approvals,
             model=model or LoopbackModel(),
+            **self.more,
         )
 
     def assert_valid(self) -> None:

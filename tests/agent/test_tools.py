@@ -47,7 +47,8 @@ def test_each_tool_is_declared_for_models_without_noise() -> None:
 def test_toolsets_choose_tools() -> None:
     assert {"terminal", "files", "ask", "delegate", "memory"} <= TOOLSETS
     assert list(enabled(None)) == list(TOOLS)
-    assert list(enabled(("files", "unheard-of"))) == ["read_file", "write_file"]
+    files = ["read_file", "write_file", "patch", "list_files", "search_files"]
+    assert list(enabled(("files", "unheard-of"))) == files
     assert list(enabled(())) == []
 
 

@@ -95,7 +95,7 @@ async def test_the_prompt_holds_definition_soul_profile_directory_and_rules() ->
     definition = AgentDefinition("writer", instructions="Write well.")
     await scene.run(request("hi", definition=definition, soul="Be kind."), model)
     system = model.requests[0].system
-    for part in ("Write well.", "Be kind.", "“work”", str(DIRECTORY), "terminal, read_file", "Use tabs."):
+    for part in ("Write well.", "Be kind.", "“work”", str(DIRECTORY), "terminal, process, read_file", "Use tabs."):
         assert part in system
 
 
@@ -115,9 +115,10 @@ async def test_rules_that_cannot_be_read_are_said_and_the_turn_goes_on() -> None
 async def test_only_the_toolsets_of_the_agent_are_offered_and_run() -> None:
     scene, model = Scene(), Replies([call("terminal", command="ls"), *done("tool_calls")], [TextPiece("ok"), *done()])
     await scene.run(request("hi", definition=AgentDefinition("reader", toolsets=("files",))), model)
-    assert [tool.name for tool in model.requests[0].tools] == ["read_file", "write_file"]
+    files = ["read_file", "write_file", "patch", "list_files", "search_files"]
+    assert [tool.name for tool in model.requests[0].tools] == files
     assert scene.hands.ran == []
-    assert scene.narrator.outcomes[0].output == "There is no tool terminal. There are: read_file, write_file."
+    assert scene.narrator.outcomes[0].output == f"There is no tool terminal. There are: {', '.join(files)}."
 
 
 # --- tool calls ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,21 +13,30 @@ import trio
 from hermes_ws.agent.approvals import ApprovalPolicy
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.ports import (
+    Background,
+    FoundLine,
+    FoundLines,
     Level,
+    ListedEntry,
+    Listing,
     NoAnswerer,
+    Pipe,
     Ran,
     ReadFile,
     Redaction,
+    Said,
     ToolOutcome,
     Written,
 )
 from hermes_ws.agent.request import TurnRequest, TurnSettings
+from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, Usage
-from hermes_ws.contract.errors import NotFound
+from hermes_ws.contract.errors import InvalidParams, NotFound
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import ApprovalParams, ApprovalResult, ClarifyParams, ClarifyResult
 from hermes_ws.contract.registry import Question
 from hermes_ws.scope.secrets import Secrets
+from hermes_ws.scope.sections import RuleConfig
 
 DIRECTORY = Path("/srv/project")
 NO_SECRETS = Secrets({})
@@ -134,6 +144,8 @@ class HandsTwin:
     running: int = 0
     most_running: int = 0
     ended: list[str] = field(default_factory=list)
+    background: dict[str, Background] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
 
     async def run(self, command: str, *, cwd: Path | None, deadline_s: float, on_output: Callable[[str], None]) -> Ran:
         self.ran.append((command, cwd, deadline_s))
@@ -164,6 +176,115 @@ class HandsTwin:
         created = str(path) not in self.files
         self.files[str(path)] = text
         return Written(len(text.encode()), created)
+
+    async def edit(self, path: Path, change: Callable[[str], str]) -> Written:
+        await trio.lowlevel.checkpoint()
+        content = self.files.get(str(path))
+        if content is None:
+            raise NotFound(f"There is no file {path}.")
+        if isinstance(content, bytes):
+            raise InvalidParams(f"{path} is no text.")
+        self.files[str(path)] = changed = change(content)
+        return Written(len(changed.encode()), created=False)
+
+    async def list_files(
+        self, path: Path, *, depth: int, limit: int, hidden: bool = False, pattern: str | None = None
+    ) -> Listing:
+        await trio.lowlevel.checkpoint()
+        names = [Path(name).relative_to(path) for name in self.files if Path(name).is_relative_to(path)]
+        found = [name for name in sorted(names) if len(name.parts) <= depth and (not pattern or name.match(pattern))]
+        entries = [ListedEntry(str(name), "file", len(self.files[str(path / name)])) for name in found[:limit]]
+        return Listing(entries, more=len(found) > limit)
+
+    async def search_files(
+        self,
+        path: Path,
+        expression: str,
+        *,
+        literal: bool = False,
+        ignore_case: bool = False,
+        pattern: str | None = None,
+        limit: int = 200,
+    ) -> FoundLines:
+        await trio.lowlevel.checkpoint()
+        wanted = re.compile(re.escape(expression) if literal else expression, re.IGNORECASE if ignore_case else 0)
+        found = [
+            FoundLine(str(Path(name).relative_to(path)), number, line)
+            for name, content in self.files.items()
+            if isinstance(content, str)
+            for number, line in enumerate(content.splitlines(), 1)
+            if wanted.search(line)
+        ]
+        return FoundLines(found[:limit], more=len(found) > limit)
+
+    async def start(self, command: str, *, cwd: Path | None) -> Background:
+        await trio.lowlevel.checkpoint()
+        started = Background(f"p{len(self.background) + 1}", command, running=True)
+        self.background[started.process_id] = started
+        return started
+
+    def processes(self) -> Sequence[Background]:
+        return list(self.background.values())
+
+    async def process_output(self, process_id: str, *, limit: int) -> str:
+        await trio.lowlevel.checkpoint()
+        self._known(process_id)
+        return self.outputs.get(process_id, "")[-limit:]
+
+    async def process_write(self, process_id: str, text: str) -> None:
+        await trio.lowlevel.checkpoint()
+        self._known(process_id)
+        self.outputs[process_id] = self.outputs.get(process_id, "") + text
+
+    async def process_kill(self, process_id: str) -> Background:
+        await trio.lowlevel.checkpoint()
+        known = self._known(process_id)
+        self.background[process_id] = ended = Background(process_id, known.command, running=False, signal=15)
+        return ended
+
+    async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
+        raise NotImplementedError("the twin has no programs")
+
+    def _known(self, process_id: str) -> Background:
+        if process_id not in self.background:
+            raise NotFound(f"There is no process {process_id}.")
+        return self.background[process_id]
+
+
+class LibraryTwin:
+    """Skills and messages as they are given."""
+
+    def __init__(self, skills: Mapping[str, str] | None = None, said: Sequence[Said] = ()) -> None:
+        self._skills = skills or {}
+        self._said = said
+
+    async def skills(self) -> Sequence[tuple[str, str]]:
+        await trio.lowlevel.checkpoint()
+        return [(name, f"For {name}.") for name in self._skills]
+
+    async def skill(self, name: str, file: str | None) -> str:
+        await trio.lowlevel.checkpoint()
+        if name not in self._skills:
+            raise NotFound(f"This profile has no skill {name!r}.")
+        return self._skills[name]
+
+    async def search(self, query: str, limit: int) -> Sequence[Said]:
+        await trio.lowlevel.checkpoint()
+        return [each for each in self._said if query in each.snippet][:limit]
+
+
+class RuleBookTwin:
+    """Keeps what it is told to write; `problem` is raised instead."""
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        self.added: list[tuple[Sequence[RuleConfig], RuleConfig | None]] = []
+        self._problem = problem
+
+    async def add(self, rules: Sequence[RuleConfig], before: RuleConfig | None) -> None:
+        await trio.lowlevel.checkpoint()
+        if self._problem is not None:
+            raise self._problem
+        self.added.append((rules, before))
 
 
 class AskerTwin:
@@ -197,6 +318,7 @@ class AskerTwin:
 
 ONCE = ApprovalResult(choice="once")
 SESSION = ApprovalResult(choice="session")
+ALWAYS = ApprovalResult(choice="always")
 NO = ApprovalResult(choice="deny", reason="not today")
 
 
@@ -221,6 +343,7 @@ def request(
     max_turns: int = 10,
     toolsets: tuple[str, ...] = ("terminal", "files", "ask"),
     definition: AgentDefinition | None = None,
+    offered: Sequence[Tool] = (),
 ) -> TurnRequest:
     messages = [user(each) if isinstance(each, str) else each for each in history]
     settings = TurnSettings(policy or ApprovalPolicy(confined=True), redaction, soul, toolsets, deadline_s=120.0)
@@ -232,4 +355,5 @@ def request(
         profile="work",
         max_turns=max_turns,
         settings=settings,
+        offered=offered,
     )

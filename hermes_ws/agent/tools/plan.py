@@ -38,8 +38,12 @@ class TodoParams(Params):
 class Plan:
     """The plan of a thread, as the turn knows it."""
 
-    def __init__(self, history: Sequence[Message] = ()) -> None:
-        self.items: Sequence[Item] = _last(history)
+    def __init__(self) -> None:
+        self.items: Sequence[Item] = ()
+
+    def recall(self, history: Sequence[Message]) -> None:
+        """Take it from what was said before."""
+        self.items = _last(history)
 
     def shown(self) -> str:
         """One item a line, with a mark for its status."""

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from hermes_ws.agent.tools.clarify import CLARIFY_TOOL
 from hermes_ws.agent.tools.delegate import DELEGATE_TASK
 from hermes_ws.agent.tools.files import READ_FILE, WRITE_FILE
+from hermes_ws.agent.tools.library import SESSION_SEARCH, SKILL_VIEW, SKILLS_LIST
+from hermes_ws.agent.tools.looking import LIST_FILES, SEARCH_FILES
 from hermes_ws.agent.tools.memory import MEMORY
+from hermes_ws.agent.tools.patch import PATCH
+from hermes_ws.agent.tools.process import PROCESS
 from hermes_ws.agent.tools.terminal import TERMINAL
+from hermes_ws.agent.tools.todo import TODO
 from hermes_ws.agent.tools.tool import Tool
 
-TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
-    {each.name: each for each in (TERMINAL, READ_FILE, WRITE_FILE, CLARIFY_TOOL, DELEGATE_TASK, MEMORY)}
+_ALL: Final = (
+    *(TERMINAL, PROCESS),
+    *(READ_FILE, WRITE_FILE, PATCH, LIST_FILES, SEARCH_FILES),
+    CLARIFY_TOOL,
+    TODO,
+    *(MEMORY, SESSION_SEARCH),
+    DELEGATE_TASK,
+    *(SKILLS_LIST, SKILL_VIEW),
 )
+
+TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({each.name: each for each in _ALL})
 
 TOOLSETS: Final[frozenset[str]] = frozenset(each.toolset for each in TOOLS.values())
 
 
-def enabled(toolsets: Collection[str] | None) -> Mapping[str, Tool]:
-    """The tools of these toolsets, in the table's order; all of them for None."""
-    if toolsets is None:
-        return TOOLS
-    return MappingProxyType({name: each for name, each in TOOLS.items() if each.toolset in toolsets})
+def enabled(toolsets: Collection[str] | None, offered: Sequence[Tool] = ()) -> Mapping[str, Tool]:
+    """The tools of these toolsets, in the table's order; all of them for None.
+
+    `offered` are tools from elsewhere: of tool servers, and of clients. A session has those unless it names its
+    toolsets without theirs (`mcp:<server>`, `mcp` for all servers, `client`). One that is called like ours is left out.
+    """
+    tools = {name: each for name, each in TOOLS.items() if toolsets is None or each.toolset in toolsets}
+    for each in offered:
+        family = each.toolset.partition(":")[0]
+        if each.name not in TOOLS and (toolsets is None or each.toolset in toolsets or family in toolsets):
+            tools.setdefault(each.name, each)
+    return MappingProxyType(tools)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast, final
 
 from pydantic import JsonValue
 
 from hermes_ws.agent.models.model import ToolSpec
-from hermes_ws.agent.ports import Asker, Delegates, Hands, Memory, ToolOutcome
+from hermes_ws.agent.ports import Asker, Delegates, Hands, Library, Memory, ToolOutcome
+from hermes_ws.agent.tools.plan import Plan
 from hermes_ws.contract.errors import InvalidParams
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.validation import read_params
 
 P = TypeVar("P", bound=Params)
 
-Need = Literal["reads", "writes", "runs", "asks", "delegates", "remembers"]
+Need = Literal["reads", "writes", "runs", "asks", "delegates", "remembers", "network"]
 
 
 @final
@@ -33,6 +34,8 @@ class Subject:
     command: str | None = None
     path: str | None = None
     cwd: str | None = None
+    lasting: bool = False
+    """Whether a yes may be for every further call of the tool: where the tool is what is decided about."""
 
 
 @final
@@ -50,6 +53,8 @@ class ToolContext:
     call_id: str = ""
     delegates: Delegates | None = None
     memory: Memory | None = None
+    library: Library | None = None
+    plan: Plan = field(default_factory=Plan)
 
 
 Run = Callable[[ToolContext], Awaitable[ToolOutcome]]
@@ -84,7 +89,7 @@ class Tool:
     @property
     def reads_only(self) -> bool:
         """Whether calls may run beside others of this kind."""
-        return self.needs == frozenset({"reads"})
+        return self.needs <= {"reads"}
 
 
 def tool(
