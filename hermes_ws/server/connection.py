@@ -44,7 +44,6 @@ _PING: Final = b"\x89\x00"
 _PONG_HEAD: Final = 0x8A
 _REASON_BYTES: Final = 123
 """What a close frame has room for (RFC 6455, section 5.5)."""
-
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 _SILENT: Final = logging.Logger("websocket", level=logging.CRITICAL + 1)
 _log = logging.getLogger(__name__)
@@ -197,9 +196,8 @@ class Connection:
 
     # --- life --------------------------------------------------------------------------------------------------------
 
-    async def run(self, welcome: Welcome, early: bytes = b"") -> None:
-        """Serve the connection to its end; `early` is what was read beyond the handshake.
-
+    async def run(self, welcome: Welcome, early: bytes = b"", *, refused: str | None = None) -> None:
+        """Serve the connection to its end. `early` was read beyond the handshake; `refused` is why it is to come back.
         Cancelling ends it at once, without a close frame; call `close` and `wait_ended` before for a clean end.
         """
         try:
@@ -208,6 +206,8 @@ class Connection:
                 self._outbox.put(self._encoded(welcome(self)))
                 self._ping_at = trio.current_time() + self._limits.ping_every
                 self._corked = False
+                if refused is not None:
+                    self.close(OVERLOADED, refused)
                 nursery.start_soon(self._write, name=f"{self.id} writer")
                 nursery.start_soon(self._read, early, name=f"{self.id} reader")
         finally:

@@ -42,6 +42,10 @@ VISITORS: Final = 512
 """Connections that have not shown a credential yet, together; a flood pushes out its own oldest ones."""
 
 
+CONNECTIONS: Final = 8192
+"""Connections at once, where nobody says how many descriptors there are."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -59,3 +63,4 @@ class Limits:
     unread_bytes: int = UNREAD_BYTES
     unread_frames: int = UNREAD_FRAMES
     visitors: int = VISITORS
+    connections: int = CONNECTIONS
