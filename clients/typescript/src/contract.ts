@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "30c2669f4af94fbe";
+export const CONTRACT_DIGEST = "2188dfb82069eb94";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -45,6 +45,7 @@ export type ErrorType =
   | "model_rate_limited"
   | "model_unauthorised"
   | "needs_connection"
+  | "not_attached"
   | "not_found"
   | "overloaded"
   | "params_not_object"
@@ -63,6 +64,7 @@ export type ErrorType =
   | "storage_full"
   | "storage_unavailable"
   | "thread_unknown"
+  | "too_large"
   | "unknown_execution"
   | "unknown_parameter"
   | "warden_failed";
@@ -73,6 +75,28 @@ export interface ActiveExecution {
   admission_id: string;
   started_at: number;
   state: "running" | "waiting" | "finishing";
+}
+
+/** Sessions that are open now, the one that was used last first. */
+export interface ActiveList {
+  profile: string;
+  sessions: Array<ActiveRow>;
+}
+
+/** Of one profile. */
+export interface ActiveListParams {
+  profile?: string | null;
+}
+
+/** A session that is in memory: whether it works, who looks, and what its threads do. */
+export interface ActiveRow {
+  session_id: string;
+  title: string | null;
+  source: string;
+  busy: boolean;
+  watched: boolean;
+  threads: Array<string>;
+  updated_at: number;
 }
 
 /** What the input is now. `cancelled` when it was taken back in time; what has started is not. */
@@ -129,6 +153,33 @@ export interface ApprovalResult {
   reason?: string | null;
 }
 
+/** One request that could change something. `outcome` is `ok` or the type of its error; what it said is not kept. */
+export interface AuditEntry {
+  number: number;
+  at: number;
+  principal: string;
+  credential: string | null;
+  connection: string;
+  method: string;
+  session_id: string | null;
+  outcome: string;
+}
+
+/** Newest first; `next` is what to pass as `before` for older ones. */
+export interface AuditPage {
+  entries: Array<AuditEntry>;
+  next?: number | null;
+}
+
+/** Which deeds: the latest ones, or those before the number that a page ended with. */
+export interface AuditParams {
+  profile?: string | null;
+  limit?: number;
+  before?: number | null;
+  principal?: string | null;
+  method?: string | null;
+}
+
 /** An input that is to be taken back. */
 export interface CancelParams {
   session_id: string;
@@ -155,6 +206,21 @@ export interface CapabilitiesResult {
   live: "full" | "coalesced" | "none";
   batch: boolean;
   opt_out: Array<string>;
+}
+
+/** A provider; absent, the one in force. */
+export interface CheckParams {
+  slug?: string | null;
+  profile?: string | null;
+}
+
+/** What the provider said when it was asked for its models. With `ok` false, why, and what to do. */
+export interface Checked {
+  slug: string;
+  ok: boolean;
+  models: Array<string>;
+  error?: string | null;
+  hint?: string | null;
 }
 
 /** One question for the user. Without `choices` the answer is free text. */
@@ -224,10 +290,58 @@ export interface Closed {
   closed: boolean;
 }
 
+/** From now on a summary stands for the first `covered` messages when a model reads the thread. */
+export interface CompactionComplete {
+  mode: "soft" | "hard";
+  summary: string;
+  first_kept: string | null;
+  covered: number;
+  tokens_before: number;
+  tokens_after: number;
+}
+
+/** The older messages of the thread are about to be summarised: `context` is full, a `request`, or a `fork`. */
+export interface CompactionStart {
+  reason: string;
+}
+
 /** A setting by its dotted name; without `key`, all of them. */
 export interface ConfigGetParams {
   profile?: string | null;
   key?: string | null;
+}
+
+/** One section of the settings. */
+export interface ConfigSection {
+  name: string;
+  doc: string;
+  settings: Array<SettingRow>;
+}
+
+/** What is in force now. Executions that run keep what they began with. */
+export interface ConfigSet {
+  profile: string;
+  key: string;
+  value: JsonValue;
+  scope: "profile" | "session";
+}
+
+/** A setting and its new value; null takes it out of the file, so that its default holds. */
+export interface ConfigSetParams {
+  key: string;
+  value: JsonValue;
+  profile?: string | null;
+  scope?: "profile" | "session";
+  session_id?: string | null;
+  consent?: string | null;
+}
+
+/** All settings, for a person. `foreign` are sections of the file that belong to other programs. */
+export interface ConfigShown {
+  profile: string;
+  source: string;
+  sections: Array<ConfigSection>;
+  foreign: Array<string>;
 }
 
 /** The value in force. References to secrets are shown as they are written, never expanded. */
@@ -313,7 +427,34 @@ export interface CreateParams {
   provider?: string | null;
   max_turns?: number | null;
   toolsets?: Array<string> | null;
+  base_url?: string | null;
+  api_key?: string | null;
+  reasoning?: "none" | "low" | "medium" | "high" | null;
+  skills?: Array<string> | null;
+  checkpoints?: boolean;
+  yolo?: boolean;
+  accept_hooks?: boolean;
+  pass_session_id?: boolean;
+  ignore_rules?: boolean;
+  ignore_user_config?: boolean;
+  safe_mode?: boolean;
   subscribe?: boolean;
+}
+
+/** A thread beside the others, with an empty history; made once for one `request_id`, however often it is sent. */
+export interface CreateThreadParams {
+  session_id: string;
+  profile?: string | null;
+  title?: string | null;
+  request_id?: string | null;
+}
+
+/** For whom, for which profiles (absent: all that the caller may address), with which rights, for how long. */
+export interface CreateTokenParams {
+  name: string;
+  profiles?: Array<string> | null;
+  rights: Array<"observe" | "submit" | "answer" | "control" | "terminal" | "admin">;
+  expires_in_s?: number | null;
 }
 
 /** The new session and the cursor to listen from. */
@@ -324,6 +465,15 @@ export interface Created {
   revision: number;
   cursor: string;
   info: Record<string, JsonValue>;
+}
+
+/** One day in UTC, `YYYY-MM-DD`. */
+export interface Day {
+  day: string;
+  executions: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number | null;
 }
 
 /** The server as a client needs to know it. `boot_id` is the machine's: same value, same machine, same boot. */
@@ -339,6 +489,30 @@ export interface Description {
   session_create: SessionCreateOptions;
 }
 
+/** The provider whose key is to be forgotten. */
+export interface DisconnectParams {
+  slug: string;
+  profile?: string | null;
+}
+
+/** Whether there was a key. */
+export interface Disconnected {
+  slug: string;
+  name: string;
+  disconnected: boolean;
+}
+
+/** How long what runs may go on; absent, as long as `server.drain_s` says. */
+export interface DrainParams {
+  deadline_s?: number | null;
+}
+
+/** The server ends. `deadline` is when it interrupts what still runs then, in seconds since 1970. */
+export interface DrainStarted {
+  draining: boolean;
+  deadline: number;
+}
+
 /** The server goes down at `deadline` (seconds since 1970); what is accepted is kept. */
 export interface DrainingNotice {
   deadline: number;
@@ -346,6 +520,13 @@ export interface DrainingNotice {
 
 /** No parameters. */
 export interface Empty {}
+
+/** How many names were added, changed or taken away. */
+export interface EnvReloaded {
+  profile: string;
+  updated: number;
+  problems: Array<string>;
+}
 
 /** `params` of every `event` notification. Null fields are left out on the wire. */
 export interface Envelope {
@@ -414,10 +595,66 @@ export interface ExecutionStarted {
   execution_generation: number;
 }
 
+/** As a text to read, or as data to keep. All threads, unless one is named. */
+export interface ExportParams {
+  session_id: string;
+  profile?: string | null;
+  format?: "markdown" | "json";
+  thread_id?: string | null;
+}
+
+/** The text, or the name of the content that holds it (`blob.get`), when it is long. UTF-8. */
+export interface Exported {
+  session_id: string;
+  format: "markdown" | "json";
+  filename: string;
+  size: number;
+  text?: string | null;
+  blob?: string | null;
+}
+
+/** Bytes of a content, from `offset` on. */
+export interface GetParams {
+  blob: string;
+  offset?: number;
+  limit?: number;
+  profile?: string | null;
+}
+
+/** All threads; and those of them that are forks or subagents, by their ids. */
+export interface Graph {
+  session_id: string;
+  threads: Array<ThreadNode>;
+  forks: Array<ThreadNode>;
+  subagents: Array<ThreadNode>;
+}
+
 /** The text so far of the message that is being generated. */
 export interface InProgress {
   message_id: string;
   text: string;
+}
+
+/** Counts of what was begun in these days. `cost_usd` is null where no price is known. */
+export interface Insights {
+  profile: string;
+  days: number;
+  sessions: number;
+  messages: number;
+  executions: number;
+  outcomes: Record<string, number>;
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  cost_usd: number | null;
+  by_model: Record<string, number>;
+  by_day: Array<Day>;
+}
+
+/** Of the last so many days, today included. */
+export interface InsightsParams {
+  profile?: string | null;
+  days?: number;
 }
 
 /** The execution that the caller has seen. */
@@ -426,6 +663,11 @@ export interface InterruptParams {
   profile?: string | null;
   thread_id?: string;
   execution_generation: number;
+}
+
+/** The provider as it is now. */
+export interface KeySaved {
+  provider: Provider;
 }
 
 /** What a client must know beforehand to stay within bounds. */
@@ -444,6 +686,8 @@ export interface ListParams {
   query?: string | null;
   state?: "idle" | "running" | "waiting" | "lost" | null;
   archived?: boolean;
+  source?: string | null;
+  agent?: string | null;
 }
 
 /** Of which profile; `*` for all that the caller may see. */
@@ -468,10 +712,44 @@ export interface MessageComplete {
   partial?: boolean;
 }
 
+/** Oldest first. With `more` there are older ones: ask for those before the first of these. */
+export interface MessagePage {
+  thread_id: string;
+  messages: Array<Message>;
+  more: boolean;
+}
+
 /** A message begins; its pieces follow as live events. */
 export interface MessageStart {
   message_id: string;
   role: "user" | "assistant" | "tool";
+}
+
+/** The messages before one, or the last ones. */
+export interface MessagesParams {
+  session_id: string;
+  profile?: string | null;
+  thread_id?: string;
+  before?: string | null;
+  limit?: number;
+}
+
+/** What can be chosen, and what is chosen. */
+export interface ModelOptions {
+  providers: Array<Provider>;
+  provider: string;
+  model: string;
+}
+
+/** The session that was used last; null when there is none. */
+export interface MostRecent {
+  session: SessionRow | null;
+}
+
+/** Of a profile; of one source, when it is named. */
+export interface MostRecentParams {
+  profile?: string | null;
+  source?: string | null;
 }
 
 /** One edit. The same `request_id` with the same content is carried out once, however often it is sent. */
@@ -501,6 +779,12 @@ export interface Notice {
   type: string;
   message: string;
   hint?: string;
+}
+
+/** One session. */
+export interface OfSession {
+  session_id: string;
+  profile?: string | null;
 }
 
 /** A question as a resuming client gets it: all that it needs to show it and to answer it. */
@@ -537,6 +821,12 @@ export interface OperationParams {
   profile?: string | null;
 }
 
+/** Of a profile, or as a session has it. */
+export interface OptionsParams {
+  profile?: string | null;
+  session_id?: string | null;
+}
+
 /** An input that was admitted and has not ended: queued, running, or lost and waiting to be resolved. */
 export interface PendingRow {
   admission_id: string;
@@ -546,9 +836,128 @@ export interface PendingRow {
   text: string;
 }
 
+/** A piece, in base64, of a content of `size` bytes; `next` is the offset of the following one, if there is one. */
+export interface Piece {
+  blob: string;
+  size: number;
+  offset: number;
+  data: string;
+  next?: number | null;
+}
+
 /** Alive. */
 export interface Pong {
   ok?: boolean;
+}
+
+/** A background process ended. `tail` is the end of what it wrote; without code and signal, how is not known. */
+export interface ProcessExited {
+  process_id: string;
+  command: string;
+  exit_code?: number | null;
+  signal?: number | null;
+  tail?: string;
+}
+
+/** How it ended. */
+export interface ProcessKilled {
+  process_id: string;
+  exit_code?: number | null;
+  signal?: number | null;
+}
+
+/** Oldest first; those that ended are kept for a while. */
+export interface ProcessList {
+  processes: Array<ProcessRow>;
+}
+
+/** Of one session, or of the whole profile. */
+export interface ProcessListParams {
+  session_id?: string | null;
+  profile?: string | null;
+}
+
+/** The end of what a process wrote, redacted. `offset` counts the characters before `text`. */
+export interface ProcessOutput {
+  process_id: string;
+  offset: number;
+  text: string;
+  running: boolean;
+}
+
+/** What it wrote last, at most so many characters. */
+export interface ProcessOutputParams {
+  process_id: string;
+  profile?: string | null;
+  limit?: number;
+}
+
+/** One process. */
+export interface ProcessParams {
+  process_id: string;
+  profile?: string | null;
+}
+
+/** A command in the background. `characters` counts what it wrote so far; times are seconds since 1970. */
+export interface ProcessRow {
+  process_id: string;
+  session_id: string;
+  thread_id: string;
+  command: string;
+  started_at: number;
+  running: boolean;
+  exit_code?: number | null;
+  signal?: number | null;
+  characters?: number;
+}
+
+/** A new profile with parts of another. Memory, files, secrets and sessions come along only when they are named. */
+export interface ProfileCloneParams {
+  profile: string;
+  name: string;
+  include?: Array<"config" | "soul" | "agents" | "skills" | "memory" | "files" | "secrets" | "sessions">;
+}
+
+/** What is to be changed; what is absent stays. */
+export interface ProfileConfigureParams {
+  profile?: string | null;
+  soul?: string | null;
+  provider?: string | null;
+  model?: string | null;
+}
+
+/** What is in force now. Executions that run keep what they began with. */
+export interface ProfileConfigured {
+  profile: string;
+  provider: string;
+  model: string;
+  loaded: number;
+}
+
+/** Whether anything had been off. */
+export interface ProfileConfirmed {
+  confirmed: boolean;
+}
+
+/** A new profile. `git_identity` takes over the name and e-mail that git knows the server's user by. */
+export interface ProfileCreateParams {
+  name: string;
+  soul?: string | null;
+  provider?: string | null;
+  model?: string | null;
+  git_identity?: boolean;
+}
+
+/** A profile to remove with all that is in it. `confirm` repeats its name, since there is no way back. */
+export interface ProfileDeleteParams {
+  profile: string;
+  confirm: string;
+  wait_s?: number;
+}
+
+/** The profile is gone. */
+export interface ProfileDeleted {
+  name: string;
 }
 
 /** A profile as its user knows it. Names of secrets are told, values never. */
@@ -566,10 +975,49 @@ export interface ProfileDescription {
   problems: Array<string>;
 }
 
+/** What goes into the archive. Secrets go along only sealed under a passphrase. */
+export interface ProfileExportParams {
+  profile: string;
+  include?: Array<"config" | "soul" | "agents" | "skills" | "memory" | "files" | "secrets" | "sessions">;
+  passphrase?: string | null;
+}
+
+/** The archive, on the server's machine. */
+export interface ProfileExported {
+  path: string;
+  size: number;
+  sha256: string;
+  files: number;
+  sealed: boolean;
+  skipped: Array<string>;
+}
+
+/** An archive on the server's machine, and a name for the profile. Secrets in it are taken only if asked. */
+export interface ProfileImportParams {
+  path: string;
+  name: string;
+  passphrase?: string | null;
+  secrets?: boolean;
+}
+
 /** All profiles that the caller may address; `launch` is the one that `default` means. */
 export interface ProfileList {
   launch: string;
   profiles: Array<ProfileRow>;
+}
+
+/** A profile that was made. `skipped` are links, sockets and devices that a copy left out; `confirm` says that what it would start by itself is off until `profiles.confirm`. */
+export interface ProfileMade {
+  id: string;
+  name: string;
+  home: string;
+  skipped: Array<string>;
+  confirm: boolean;
+}
+
+/** A profile, named. */
+export interface ProfileNameParams {
+  profile: string;
 }
 
 /** A profile by name or id; absent, it is the connection's. */
@@ -577,13 +1025,37 @@ export interface ProfileParams {
   profile?: string | null;
 }
 
+/** Another name for a profile. What runs in it gets `wait_s` seconds and is then interrupted. */
+export interface ProfileRenameParams {
+  profile: string;
+  name: string;
+  wait_s?: number;
+}
+
+/** The profile under its new name. Its id, and the ids of its sessions, are what they were. */
+export interface ProfileRenamed {
+  id: string;
+  name: string;
+  home: string;
+}
+
 /** One served profile. What a closed one would have to be opened for is null. */
 export interface ProfileRow {
   id: string | null;
   name: string;
-  state: "closed" | "open" | "failed";
+  state: "closed" | "open" | "read_only" | "failed";
   confinement: string | null;
   sessions: number | null;
+}
+
+/** What lives in one open profile now. */
+export interface ProfileStatistics {
+  name: string;
+  state: string;
+  sessions_open: number;
+  running: number;
+  wardens: number;
+  tasks: number;
 }
 
 /** The list of served profiles changed; ask again. */
@@ -593,6 +1065,34 @@ export interface ProfilesChanged {}
 export interface Protocol {
   major: number;
   minor: number;
+}
+
+/** A provider. `authenticated` is whether it has the key that it needs; `key_env` is where that comes from. */
+export interface Provider {
+  slug: string;
+  name: string;
+  kind: string;
+  is_current: boolean;
+  authenticated: boolean;
+  key_env?: string | null;
+  models: Array<string>;
+  warning?: string | null;
+}
+
+/** How many bytes have come, durable or not; and the name of the whole once all of them have, durable. */
+export interface Put {
+  upload: string;
+  received: number;
+  blob?: string | null;
+}
+
+/** A piece of a content. `upload` is an id of the client's own for the whole of it; `data` is base64. */
+export interface PutParams {
+  upload: string;
+  offset: number;
+  size: number;
+  data: string;
+  profile?: string | null;
 }
 
 /** The open questions, in the order in which they were asked. */
@@ -661,6 +1161,25 @@ export interface ReceiptParams {
   admission_id?: string | null;
 }
 
+/** The new title; null takes it away. */
+export interface RenameThreadParams {
+  session_id: string;
+  profile?: string | null;
+  thread_id?: string;
+  title: string | null;
+}
+
+/** A text in Markdown (CommonMark with tables and strikethrough). HTML in it is shown as text. */
+export interface RenderParams {
+  text: string;
+}
+
+/** HTML that holds nothing active: no scripts, styles, frames, forms or event handlers. Code is marked up with classes; `styles` are the rules for them. */
+export interface Rendered {
+  html: string;
+  styles: string;
+}
+
 /** A question that was sent to this connection needs no answer any more. */
 export interface RequestCancel {
   id: string;
@@ -704,6 +1223,51 @@ export interface ResumeParams {
   messages?: boolean | null;
 }
 
+/** Which one. */
+export interface RevokeTokenParams {
+  token_id: string;
+}
+
+/** A key for a provider. It goes into the profile's .env; config.yaml refers to it. */
+export interface SaveKeyParams {
+  slug: string;
+  api_key: string;
+  base_url?: string | null;
+  profile?: string | null;
+}
+
+/** A message that has all the words. `matches` are ranges of `snippet`, in code points; times since 1970. */
+export interface SearchHit {
+  session_id: string;
+  thread_id: string;
+  message_id: string;
+  role: string;
+  title: string | null;
+  archived: boolean;
+  updated_at: number;
+  snippet: string;
+  matches: Array<[number, number]>;
+}
+
+/** The best matches first. */
+export interface SearchHits {
+  hits: Array<SearchHit>;
+}
+
+/** Words to look for in the messages of one profile. Words match whole, the last one also as a beginning. */
+export interface SearchParams {
+  query: string;
+  profile?: string | null;
+  limit?: number;
+}
+
+/** What there is, without what it is. `plain` ones are no secrets and stay readable. */
+export interface SecretNames {
+  profile: string;
+  names: Array<string>;
+  plain: Array<string>;
+}
+
 /** Which secret is missing, and what it is for. */
 export interface SecretParams {
   session_id: string;
@@ -712,10 +1276,37 @@ export interface SecretParams {
   prompt: string;
 }
 
+/** The name, and whether there is a secret of it now. */
+export interface SecretSet {
+  profile: string;
+  name: string;
+  set: boolean;
+}
+
+/** A secret and its value; null takes it away. The value is stored and never told again. */
+export interface SecretSetParams {
+  name: string;
+  value: string | null;
+  profile?: string | null;
+}
+
 /** Who answers. */
 export interface ServerInfo {
   name: string;
   version: string;
+}
+
+/** What lives in the server now; of profiles, those that the caller may address. Bytes and seconds. */
+export interface ServerStatistics {
+  uptime_s: number;
+  draining: boolean;
+  connections: number;
+  requests: number;
+  descriptors: number;
+  memory_bytes: number;
+  threads: number;
+  guard_tripped: number;
+  profiles: Array<ProfileStatistics>;
 }
 
 /** The session was put away, or is gone. Nothing more of it follows on this subscription. */
@@ -727,6 +1318,24 @@ export interface SessionClosed {
 export interface SessionCreateOptions {
   parameters: Array<string>;
   sources: Array<string>;
+}
+
+/** A session as it is stored, and as it is now. `launch` is what it was made with, without secrets. */
+export interface SessionDescription {
+  session_id: string;
+  profile: string;
+  title: string | null;
+  agent: string;
+  cwd: string;
+  source: string;
+  archived: boolean;
+  pinned: boolean;
+  revision: number;
+  created_at: number;
+  updated_at: number;
+  launch: Record<string, JsonValue>;
+  info: Record<string, JsonValue>;
+  threads: Array<ThreadNode>;
 }
 
 /** Title, revision or options of the session changed. */
@@ -758,9 +1367,42 @@ export interface SessionRow {
   archived?: boolean;
 }
 
+/** What all executions of a session consumed, those of its forks and subagents among them. */
+export interface SessionUsage {
+  session_id: string;
+  executions: number;
+  outcomes: Record<string, number>;
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  total_tokens: number;
+  cost_usd: number | null;
+  duration_ms: number;
+  by_model: Record<string, number>;
+}
+
 /** The list of the profile's sessions changed; ask again. */
 export interface SessionsChanged {
   session_id?: string | null;
+}
+
+/** One setting: its value, whether that is the default, and what it is for. */
+export interface SettingRow {
+  key: string;
+  value: JsonValue;
+  default: boolean;
+  doc: string;
+}
+
+/** Whether the profile can answer a prompt. `error` says what is missing and `hint` what to do. */
+export interface SetupStatus {
+  profile: string;
+  ready: boolean;
+  provider_configured: boolean;
+  inference_provider: string;
+  model: string;
+  error?: string | null;
+  hint?: string | null;
 }
 
 /** One coherent boundary: `cursor` is where it was taken, and events after it are what follows. */
@@ -788,6 +1430,31 @@ export interface SteerParams {
   thread_id?: string;
   execution_generation: number;
   text: string;
+}
+
+/** What came of a subagent's task. Its thread stays, with all that it did. */
+export interface SubagentComplete {
+  subagent_id: string;
+  thread_id: string;
+  status: "completed" | "failed" | "interrupted";
+  summary: string;
+  tool_count: number;
+  last_tool: string | null;
+  usage: Usage;
+  duration_s: number;
+}
+
+/** A subagent begins: a thread of this session, which can be read and talked to like any other. */
+export interface SubagentStart {
+  subagent_id: string;
+  thread_id: string;
+  parent_id: string;
+  call_id: string;
+  goal: string;
+  agent: string;
+  depth: number;
+  task_index: number;
+  task_count: number;
 }
 
 /** An input. The same `input_id` with the same content is admitted once, however often it is sent. */
@@ -819,6 +1486,85 @@ export interface SudoParams {
   command: string;
 }
 
+/** It was done. */
+export interface TerminalDone {
+  terminal_id: string;
+}
+
+/** A terminal came to its end, and nothing of it follows. */
+export interface TerminalExited {
+  terminal_id: string;
+  exit_code?: number | null;
+  signal?: number | null;
+}
+
+/** What is typed, as the keys send it. */
+export interface TerminalInputParams {
+  terminal_id: string;
+  profile?: string | null;
+  data: string;
+}
+
+/** Oldest first. */
+export interface TerminalList {
+  terminals: Array<TerminalRow>;
+}
+
+/** Of the profile. */
+export interface TerminalListParams {
+  profile?: string | null;
+}
+
+/** What to run, and where. Without a command it is a shell; without a directory the session's, or the profile's. */
+export interface TerminalOpenParams {
+  profile?: string | null;
+  session_id?: string | null;
+  cwd?: string | null;
+  command?: Array<string> | null;
+  rows?: number;
+  columns?: number;
+}
+
+/** Its id. What it shows follows as `terminal.output`, from the beginning. */
+export interface TerminalOpened {
+  terminal_id: string;
+  profile: string;
+  cwd: string;
+}
+
+/** What a terminal shows, after what this viewer already has. A gap in `offset` is what nobody keeps any more. */
+export interface TerminalOutput {
+  terminal_id: string;
+  offset: number;
+  text: string;
+}
+
+/** One terminal. */
+export interface TerminalParams {
+  terminal_id: string;
+  profile?: string | null;
+}
+
+/** Its new size. There is one size, however many look. */
+export interface TerminalResizeParams {
+  terminal_id: string;
+  profile?: string | null;
+  rows: number;
+  columns: number;
+}
+
+/** A terminal that is open. Times are seconds since 1970. */
+export interface TerminalRow {
+  terminal_id: string;
+  session_id?: string | null;
+  command: Array<string>;
+  cwd: string;
+  started_at: number;
+  rows: number;
+  columns: number;
+  viewers: number;
+}
+
 /** Words of the user or the model. */
 export interface TextBlock {
   type?: "text";
@@ -832,11 +1578,103 @@ export interface TextDelta {
   text: string;
 }
 
+/** The thread, and the cursor to listen from. */
+export interface ThreadCreated {
+  session_id: string;
+  thread_id: string;
+  cursor: string;
+}
+
+/** Done; all that was said in it is gone. */
+export interface ThreadDeleted {
+  thread_id: string;
+  deleted: boolean;
+}
+
+/** Another thread took over this one's history, up to a message or all of it. */
+export interface ThreadForked {
+  thread_id: string;
+  from_message_id: string | null;
+}
+
+/** All threads of the session, the oldest first. */
+export interface ThreadList {
+  session_id: string;
+  threads: Array<ThreadNode>;
+}
+
+/** A thread of a session, and what it came from. `kind` is `main`, `side`, `fork` or `subagent`. */
+export interface ThreadNode {
+  thread_id: string;
+  kind: string;
+  title: string | null;
+  parent: string | null;
+  generation: number;
+  execution_generation: number;
+  created_at: number;
+  state: "idle" | "running" | "waiting" | "lost";
+}
+
 /** A thread of a session; `main` when it is not named. */
 export interface ThreadParams {
   session_id: string;
   profile?: string | null;
   thread_id?: string;
+}
+
+/** Done. */
+export interface ThreadRenamed {
+  thread_id: string;
+  title: string | null;
+}
+
+/** For one use: as a token of one connection, or for `POST /login`. */
+export interface Ticket {
+  ticket: string;
+  purpose: "connect" | "browser";
+  expires_at: number;
+}
+
+/** What the ticket is for, and how much of the caller's own it gives; absent means all of it. */
+export interface TicketParams {
+  purpose?: "connect" | "browser";
+  profiles?: Array<string> | null;
+  rights?: Array<"observe" | "submit" | "answer" | "control" | "terminal" | "admin"> | null;
+}
+
+/** The token, which is told this once. */
+export interface TokenCreated {
+  token_id: string;
+  name: string;
+  kind: "named" | "session";
+  principal: string;
+  profiles: Array<string> | null;
+  rights: Array<string>;
+  created_at: number;
+  expires_at: number | null;
+  token: string;
+}
+
+/** Those that give no more than the caller has. */
+export interface TokenList {
+  tokens: Array<TokenRow>;
+}
+
+/** Those that hold no longer: the token, and what was made by it. Connections that came in by them are closed. */
+export interface TokenRevoked {
+  token_ids: Array<string>;
+}
+
+/** A token without the token. `kind` is `session` for a browser that signed in. Times are seconds since 1970. */
+export interface TokenRow {
+  token_id: string;
+  name: string;
+  kind: "named" | "session";
+  principal: string;
+  profiles: Array<string> | null;
+  rights: Array<string>;
+  created_at: number;
+  expires_at: number | null;
 }
 
 /** A call that the model asked for. `arguments` is what it sent, parsed. */
@@ -897,9 +1735,11 @@ export interface Usage {
   time_to_first_token_ms?: number | null;
 }
 
-/** What one step of an execution consumed. */
+/** What one step of an execution consumed. `context_tokens` of `context_limit` is how full the model's context is; both are about right, since only the provider counts, and null where nothing is known. */
 export interface UsageUpdate {
   usage: Usage;
+  context_tokens?: number | null;
+  context_limit?: number | null;
 }
 
 /** What was typed in. */
@@ -948,22 +1788,64 @@ export interface VaultUnlockParams {
 export interface RpcMethods {
   /** Answer an approval. */
   "approval.respond": { params: ApprovalRespondParams; result: Answered };
+  /** Fetch a piece of a large content of the profile. */
+  "blob.get": { params: GetParams; result: Piece };
+  /** Send a large content in pieces; what broke off is resumed where it was. */
+  "blob.put": { params: PutParams; result: Put };
   /** Answer a clarification. */
   "clarify.respond": { params: ClarifyRespondParams; result: Answered };
   /** Say once what this client can do; until then it is asked no question. */
   "client.capabilities": { params: CapabilitiesParams; result: CapabilitiesResult };
   /** The settings in force in a profile; secrets stay references. */
   "config.get": { params: ConfigGetParams; result: ConfigValue };
+  /** Change a setting of a profile, in its file, with the comments kept; or of one session. */
+  "config.set": { params: ConfigSetParams; result: ConfigSet };
+  /** All settings with their defaults and what they are for. */
+  "config.show": { params: ProfileParams; result: ConfigShown };
   /** Decide about what the agent would like to use, and give what that needs. */
   "connection.respond": { params: ConnectionRespondParams; result: Answered };
   /** How a connection stands that the agent asked for. */
   "connectors.operation.status": { params: OperationParams; result: Operation };
   /** Answered by the reader, before all queued work. */
   "gateway.ping": { params: Empty; result: Pong };
+  /** Counts of sessions, messages, executions and tokens of one profile. */
+  "insights.get": { params: InsightsParams; result: Insights };
+  /** Ask a provider for its models, with the profile's key: whether it can be reached and lets the profile in. */
+  "model.check": { params: CheckParams; result: Checked };
+  /** Forget the key of a provider. */
+  "model.disconnect": { params: DisconnectParams; result: Disconnected };
+  /** The providers that the profile knows, and which model is in force. */
+  "model.options": { params: OptionsParams; result: ModelOptions };
+  /** Store the key of a provider in the profile's .env; it cannot be read back. */
+  "model.save_key": { params: SaveKeyParams; result: KeySaved };
+  /** End a background process and all that it started; the reply comes when they are gone. */
+  "process.kill": { params: ProcessParams; result: ProcessKilled };
+  /** The background processes of a session or of the profile. */
+  "process.list": { params: ProcessListParams; result: ProcessList };
+  /** The end of what a background process wrote. */
+  "process.output": { params: ProcessOutputParams; result: ProcessOutput };
+  /** Give a home that was copied by hand an identity of its own, so that it can be opened. */
+  "profiles.adopt": { params: ProfileNameParams; result: ProfileMade };
+  /** Make a profile from parts of another, which may be in use. It gets an identity of its own. */
+  "profiles.clone": { params: ProfileCloneParams; result: ProfileMade };
+  /** Change a profile's model and instructions. It holds from the next execution on. */
+  "profiles.configure": { params: ProfileConfigureParams; result: ProfileConfigured };
+  /** Switch on what an imported profile starts by itself: secret sources, tool servers, hooks, quick commands. */
+  "profiles.confirm": { params: ProfileNameParams; result: ProfileConfirmed };
+  /** Make a profile. It appears whole or not at all. */
+  "profiles.create": { params: ProfileCreateParams; result: ProfileMade };
+  /** Remove a profile and all that is in it, for good. */
+  "profiles.delete": { params: ProfileDeleteParams; result: ProfileDeleted };
   /** One profile: its model, tools, names of secrets, and what confines its children. */
   "profiles.describe": { params: ProfileParams; result: ProfileDescription };
+  /** Write a profile, which may be in use, into one file in the launch home. */
+  "profiles.export": { params: ProfileExportParams; result: ProfileExported };
+  /** Make a profile from an archive. What it would start by itself is off until it is confirmed. */
+  "profiles.import": { params: ProfileImportParams; result: ProfileMade };
   /** The profiles that are served and that the caller may address; opens none of them. */
   "profiles.list": { params: Empty; result: ProfileList };
+  /** Give a profile another name; identity and sessions stay. Its subscribers are told and resume by id. */
+  "profiles.rename": { params: ProfileRenameParams; result: ProfileRenamed };
   /** Take back an input that waits in the queue; one that has started is left alone. */
   "prompt.cancel": { params: CancelParams; result: AdmissionStatus };
   /** What became of an input. */
@@ -976,36 +1858,96 @@ export interface RpcMethods {
   "question.answer": { params: AnswerParams; result: Answered };
   /** The questions that wait for an answer, of a profile or of all that the caller may see. */
   "question.list": { params: ListQuestionsParams; result: QuestionList };
+  /** Read the profile's settings and secrets again, now. */
+  "reload.env": { params: ProfileParams; result: EnvReloaded };
+  /** Render Markdown as HTML that is safe to show. */
+  "render.markdown": { params: RenderParams; result: Rendered };
   /** The contract of this server, machine-readable. */
   "rpc.discover": { params: Empty; result: OpenRpcDocument };
+  /** Who did what in a profile. What is about the server as a whole stands with the launch profile. */
+  "runtime.audit": { params: AuditParams; result: AuditPage };
   /** What this server is, what it promises and which options it takes. */
   "runtime.describe": { params: Empty; result: Description };
+  /** Take no new work, give what runs its time, commit, and end. */
+  "runtime.drain": { params: DrainParams; result: DrainStarted };
+  /** Counts of what lives in the server now. */
+  "runtime.statistics": { params: Empty; result: ServerStatistics };
   /** Give the secret that is missing. */
   "secret.respond": { params: ValueRespondParams; result: Answered };
+  /** The names of the profile's secrets. */
+  "secrets.names": { params: ProfileParams; result: SecretNames };
+  /** Write a secret into the profile's .env; it cannot be read back. */
+  "secrets.set": { params: SecretSetParams; result: SecretSet };
+  /** The sessions of a profile that are open now. */
+  "session.active_list": { params: ActiveListParams; result: ActiveList };
   /** Put a session away: its viewers are told, its approvals are forgotten. It stays stored and can be resumed. */
   "session.close": { params: CloseParams; result: Closed };
   /** Make a session with one thread, `main`, and listen to it unless told otherwise. */
   "session.create": { params: CreateParams; result: Created };
   /** Committed events after a cursor, a page at a time. */
   "session.events.since": { params: EventsParams; result: EventPage };
+  /** A session as Markdown to read or as JSON to keep; `session.mutate import` takes the messages of the latter. */
+  "session.export": { params: ExportParams; result: Exported };
+  /** The threads of a session and how they came from each other. */
+  "session.graph": { params: OfSession; result: Graph };
+  /** One session: what it is, what it was made with, and its threads. */
+  "session.info": { params: OfSession; result: SessionDescription };
   /** End the execution that the caller has seen, and no other. */
   "session.interrupt": { params: InterruptParams; result: ControlResult };
   /** Sessions of a profile, or of all that the caller may see. */
   "session.list": { params: ListParams; result: SessionList };
-  /** Edit a session: rename, archive, pin, delete, reset, rewind, branch, import. Once per request_id. */
+  /** The session of a profile that was used last. */
+  "session.most_recent": { params: MostRecentParams; result: MostRecent };
+  /** Edit a session: rename, archive, pin, configure, delete, reset, rewind, branch, import. Once per request_id. */
   "session.mutate": { params: MutateParams; result: Mutated };
   /** Find a session, take its snapshot and listen to its main thread. */
   "session.resume": { params: ResumeParams; result: Snapshot };
+  /** Find messages of one profile by their words; no other profile is looked at. */
+  "session.search": { params: SearchParams; result: SearchHits };
   /** Say something to the execution that the caller has seen, and to no other; durable before the reply. */
   "session.steer": { params: SteerParams; result: ControlResult };
+  /** What a session has consumed. */
+  "session.usage": { params: OfSession; result: SessionUsage };
+  /** Whether the profile has a model that it can reach, as far as its files tell. */
+  "setup.status": { params: ProfileParams; result: SetupStatus };
   /** Give the password that a command asks for; it is kept nowhere. */
   "sudo.respond": { params: ValueRespondParams; result: Answered };
+  /** Look at a terminal that is open: the last of what it showed follows, and then what it shows. */
+  "terminal.attach": { params: TerminalParams; result: TerminalDone };
+  /** End a terminal and all that runs in it; the reply comes when it is gone. */
+  "terminal.close": { params: TerminalParams; result: TerminalDone };
+  /** Type into a terminal; the reply comes when it was taken. */
+  "terminal.input": { params: TerminalInputParams; result: TerminalDone };
+  /** The terminals that are open in a profile. */
+  "terminal.list": { params: TerminalListParams; result: TerminalList };
+  /** Open a terminal and look at it. What is shown in it is neither redacted nor stored. */
+  "terminal.open": { params: TerminalOpenParams; result: TerminalOpened };
+  /** Change the size of a terminal, for all who look at it. */
+  "terminal.resize": { params: TerminalResizeParams; result: TerminalDone };
+  /** Begin another line of conversation in a session; it runs beside the others. */
+  "thread.create": { params: CreateThreadParams; result: ThreadCreated };
+  /** Remove a thread for good; `main` stays as long as its session. */
+  "thread.delete": { params: ThreadParams; result: ThreadDeleted };
+  /** The threads of a session. */
+  "thread.list": { params: OfSession; result: ThreadList };
+  /** What was said in a thread, a page at a time, backwards. */
+  "thread.messages": { params: MessagesParams; result: MessagePage };
+  /** Give a thread a title. */
+  "thread.rename": { params: RenameThreadParams; result: ThreadRenamed };
   /** One coherent boundary of a thread, without subscribing. */
   "thread.state": { params: ThreadParams; result: Snapshot };
   /** Listen to a thread from a cursor on; the reply comes before the first event. Again: the subscription moves. */
   "thread.subscribe": { params: SubscribeParams; result: Snapshot };
   /** Stop listening to a thread. */
   "thread.unsubscribe": { params: ThreadParams; result: Unsubscribed };
+  /** A ticket for one connection within 30 seconds, or for a browser to sign in with within 10 minutes. */
+  "ticket.issue": { params: TicketParams; result: Ticket };
+  /** Make a token for somebody or something else, with no more than the caller has. */
+  "token.create": { params: CreateTokenParams; result: TokenCreated };
+  /** The tokens that hold now, without the tokens themselves. */
+  "token.list": { params: Empty; result: TokenList };
+  /** Take a token back; whoever came in by it is sent away at once, with close code 4501. */
+  "token.revoke": { params: RevokeTokenParams; result: TokenRevoked };
 }
 
 /** Every question that the server asks: what it tells and what it takes. */
@@ -1078,8 +2020,24 @@ export interface BackendGatewayEventMap {
   "request.settled": RequestSettled;
   /** A question that this connection was sent needs no answer any more. */
   "request.cancel": RequestCancel;
+  /** Another thread took over this one's history. */
+  "thread.forked": ThreadForked;
+  /** A subagent begins. */
+  "subagent.start": SubagentStart;
+  /** A subagent's task came to its end. */
+  "subagent.complete": SubagentComplete;
+  /** The older messages are about to be summarised. */
+  "compaction.start": CompactionStart;
+  /** A summary stands for the older messages. */
+  "compaction.complete": CompactionComplete;
   /** What one step consumed. */
   "usage.update": UsageUpdate;
+  /** A background process that the thread started has ended. */
+  "process.exited": ProcessExited;
+  /** What a terminal shows. Live: without a cursor. */
+  "terminal.output": TerminalOutput;
+  /** A terminal came to its end. Live: without a cursor. */
+  "terminal.exited": TerminalExited;
   /** A sentence for the person. */
   "notice": Notice;
 }
