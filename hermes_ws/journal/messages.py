@@ -61,6 +61,13 @@ def stored(connection: sqlite3.Connection, key: ThreadKey) -> list[Message]:
     return [Message.model_validate_json(body) for (body,) in rows]
 
 
+def exists(connection: sqlite3.Connection, key: ThreadKey, message_id: str) -> bool:
+    """Whether the thread has that message."""
+    thread = threads.number(connection, key)
+    query = "SELECT 1 FROM message WHERE thread = ? AND message_id = ?"
+    return connection.execute(query, (thread, message_id)).fetchone() is not None
+
+
 def history(connection: sqlite3.Connection, key: ThreadKey) -> list[Message]:
     """All messages, oldest first. What has only `text` gets it as a block as well, so that a reader needs one way."""
     thread = threads.number(connection, key)

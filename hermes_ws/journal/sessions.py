@@ -184,6 +184,8 @@ def page(
     state: SessionState | None = None,
     *,
     archived: bool = False,
+    source: str | None = None,
+    agent: str | None = None,
 ) -> tuple[list[SessionSummary], str | None]:
     """Sessions that are (not) archived, pinned ones first, then those used last; and what to pass as `before` for the
     following page.
@@ -200,9 +202,10 @@ def page(
         filters += r" AND (title LIKE ? ESCAPE '\' OR preview LIKE ? ESCAPE '\')"
         pattern = "%" + scrub(query).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         values += [pattern, pattern]
-    if state is not None:
-        filters += " AND state = ?"
-        values.append(state)
+    for column, wanted in (("state", state), ("source", source), ("agent", agent)):
+        if wanted is not None:
+            filters += f" AND {column} = ?"
+            values.append(wanted)
     rows = connection.execute(
         f"SELECT {_COLUMNS}, state, preview FROM (SELECT s.*, {_STATE} AS state, {_PREVIEW} AS preview FROM session s"
         f" WHERE archived = ?{bound}) WHERE 1 = 1{filters}"
@@ -214,6 +217,14 @@ def page(
         return found, None
     last = found[-1].record
     return found, f"{int(last.pinned)}~{last.updated_at!r}~{last.session_id}"
+
+
+def summary(connection: sqlite3.Connection, record: SessionRecord) -> SessionSummary:
+    """What a list shows of one session."""
+    row = connection.execute(
+        f"SELECT {_STATE}, {_PREVIEW} FROM session s WHERE session_id = ?", (PREVIEW, record.session_id)
+    ).fetchone()
+    return SessionSummary(record, row[0], row[1])
 
 
 def _place(before: str) -> tuple[int, float, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, cast
 
 import trio
@@ -10,6 +9,7 @@ import trio
 from hermes_ws.contract.methods.render import RENDER_MARKDOWN, Rendered, RenderParams
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ServerCall
+from hermes_ws.scope.current import in_thread
 
 PREFIX: Final = "hl-"
 """What the classes of marked-up code begin with."""
@@ -25,7 +25,7 @@ TAGS: Final = (
 async def markdown(call: ServerCall, params: RenderParams) -> Rendered:
     """Render it in a thread: a large text takes its time."""
     limiter = trio.to_thread.current_default_thread_limiter()
-    return await trio.to_thread.run_sync(partial(render, params.text), limiter=limiter)
+    return await in_thread(limiter, render, params.text)
 
 
 def render(text: str) -> Rendered:
