@@ -100,6 +100,9 @@ class Subscription:
             # The first event of each later generation says that it is one, so the client learns it in its place.
             self.rebase(Cursor(self.tail.generation, 0))
             return (), True
+        if self.cursor.generation > self.tail.generation:
+            # The database told it first. What it had to give is given, and the rest comes when it is published.
+            return (), False
         self._delivery.fetch(self)
         return (), False
 
