@@ -27,7 +27,9 @@ FLOORS = {
     "cli": 6,
 }  # fmt: skip
 
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "contract/errors.py": "one tree: whoever adds an error sees all there are, and that no two mean the same",
+}
 """Files of 401 to 600 lines, each with the reason why it reads better whole."""
 
 PROCESS_STARTERS = {"warden/hands.py", "client/ensure.py", "cli/editor.py"}
