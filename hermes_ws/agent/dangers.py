@@ -31,6 +31,9 @@ _PRIVILEGED: Final = names(
 )
 _FETCHING: Final = names("curl wget fetch aria2c http https lynx nc ncat netcat socat ftp")
 
+_ELSEWHERE: Final = names("ssh docker podman kubectl flatpak lxc vagrant wsl adb")
+"""They have something done by others, whose command is among their arguments."""
+
 _SECRET_NAMES: Final = (
     *(".env", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".ssh", ".aws", ".gnupg"),
     *(".kube", ".azure", ".password-store", ".vault-token", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
@@ -42,8 +45,8 @@ _CREDENTIAL: Final = re.compile(
     r"|(?:^|[/@=:])id_(?:rsa|dsa|ecdsa|ed25519)$"
     r"|\.config/(?:gh|gcloud|hub|git/credentials)"
     r"|\.docker/config\.json"
-    r"|^/etc/(?:g?shadow|sudoers)"
-    r"|^/proc/[^/]+/environ"
+    r"|(?:^|[@=:])/etc/(?:g?shadow|sudoers)"
+    r"|(?:^|[@=:])/proc/[^/]+/environ"
 )
 _REVEALING: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -96,6 +99,11 @@ def danger_in(argv: Sequence[str]) -> str | None:
         return DELETES
     if name == "truncate" or (name == "rsync" and any(each.startswith("--del") for each in arguments)):
         return DELETES
+    if name == "kubectl" and "delete" in arguments:
+        return DELETES
+    if name in _ELSEWHERE:
+        inner = (danger_in(arguments[start:]) for start in range(len(arguments)))
+        return next(filter(None, inner), None)
     if name == "git":
         return _git(arguments)
     if any(secret_path(each) for each in arguments) or _reveals(name, arguments):

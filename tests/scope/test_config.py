@@ -201,7 +201,9 @@ def test_a_key_of_the_view_leads_to_its_value() -> None:
     assert public_view(VIEWED, "agent.max_turns") == 40
     assert public_view(VIEWED, "durability") == "full"
     assert public_view(VIEWED, "model.reasoning") is None
-    assert public_view(VIEWED, "approvals.rules") == [{"tool": "x", "command": None, "path": None, "decision": "ask"}]
+    assert public_view(VIEWED, "approvals.rules") == [
+        {"tool": "x", "command": None, "argv": None, "path": None, "decision": "ask"}
+    ]
 
 
 @pytest.mark.parametrize(
