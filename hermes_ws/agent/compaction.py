@@ -73,6 +73,8 @@ class Compacted:
     summary: str
     first_kept: str
     covered: int
+    tokens: int
+    """About how many tokens the history had before."""
     usage: Usage
 
 
@@ -132,7 +134,7 @@ async def compact(
     if index == 0:
         return None
     summary, usage = await summarise(model, messages[:index], redaction=redaction, focus=focus)
-    return Compacted(summary, messages[index].message_id, index, usage)
+    return Compacted(summary, messages[index].message_id, index, tokens_of(messages), usage)
 
 
 def without_old_outputs(messages: Sequence[Message]) -> list[Message]:

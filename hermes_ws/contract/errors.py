@@ -139,6 +139,15 @@ class ThreadUnknown(HermesError):
 
 
 @final
+class NotAttached(HermesError):
+    """Who wants to control something of a session has to listen to it."""
+
+    code = 4001
+    type = "not_attached"
+    hint = "Subscribe to a thread of the session on this connection first (session.resume or thread.subscribe)."
+
+
+@final
 class NotFound(HermesError):
     """The thing named in the request does not exist, or may not be seen."""
 

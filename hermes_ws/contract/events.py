@@ -262,8 +262,9 @@ class CompactionComplete(Result):
 
 
 class ThreadForked(Result):
-    """Another thread took over this one's history, up to a message or all of it."""
+    """The beginning of a fork: which thread's history it took over, up to a message or all of it."""
 
+    source_thread_id: str
     thread_id: str
     from_message_id: str | None
 
@@ -310,6 +311,32 @@ class Rebased(Result):
     generation: int
 
 
+class TerminalOutput(Result):
+    """What a terminal shows, after what this viewer already has. A gap in `offset` is what nobody keeps any more."""
+
+    terminal_id: str
+    offset: int
+    text: str
+
+
+class TerminalExited(Result):
+    """A terminal came to its end, and nothing of it follows."""
+
+    terminal_id: str
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class ProcessExited(Result):
+    """A background process ended. `tail` is the end of what it wrote; without code and signal, how is not known."""
+
+    process_id: str
+    command: str
+    exit_code: int | None = None
+    signal: int | None = None
+    tail: str = ""
+
+
 CATALOG: tuple[Event, ...] = (
     event("gateway.ready", Ready, doc="The first frame of every connection."),
     event("gateway.draining", DrainingNotice, doc="The server is shutting down."),
@@ -337,12 +364,15 @@ CATALOG: tuple[Event, ...] = (
         RequestCancel,
         doc="A question that this connection was sent needs no answer any more.",
     ),
-    event("thread.forked", ThreadForked, doc="Another thread took over this one's history."),
+    event("thread.forked", ThreadForked, doc="The first event of a fork."),
     event("subagent.start", SubagentStart, doc="A subagent begins."),
     event("subagent.complete", SubagentComplete, doc="A subagent's task came to its end."),
     event("compaction.start", CompactionStart, doc="The older messages are about to be summarised."),
     event("compaction.complete", CompactionComplete, doc="A summary stands for the older messages."),
     event("usage.update", UsageUpdate, doc="What one step consumed."),
+    event("process.exited", ProcessExited, doc="A background process that the thread started has ended."),
+    event("terminal.output", TerminalOutput, live=True, doc="What a terminal shows."),
+    event("terminal.exited", TerminalExited, live=True, doc="A terminal came to its end."),
     event("notice", Notice, doc="A sentence for the person."),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 import orjson
@@ -77,6 +77,10 @@ class SessionRecord:
     created_at: float
     updated_at: float
     pinned: bool
+
+    def with_launch(self, launch: Mapping[str, JsonValue]) -> SessionRecord:
+        """This session as if it had been made with another request. Stores nothing."""
+        return replace(self, launch=launch)
 
 
 @final

@@ -59,6 +59,10 @@ class Attachment(Protocol):
         """Send what a terminal shows, from the first that is kept on, until it ends."""
         ...
 
+    def attached_to(self, session_id: str) -> bool:
+        """Whether this connection listens to a thread of the session now."""
+        ...
+
     def stop_listening(self, thread: Thread) -> bool:
         """End the subscription; false when there was none."""
         ...

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final, runtime_checkable
 
 from hermes_ws.contract.errors import AlreadyNegotiated
 from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult
-from hermes_ws.journal.tail import LiveMarks
+from hermes_ws.journal.address import Address
+from hermes_ws.journal.tail import LiveMarks, ThreadTail
 from hermes_ws.server.ports import Caller, Page
 from hermes_ws.session.thread import Thread
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.negotiation import negotiate
+
+
+@runtime_checkable
+class Listening(Protocol):
+    """A caller that can say to what it listens."""
+
+    def subscriptions(self) -> tuple[Address, ...]: ...
 
 
 @final
@@ -50,6 +58,20 @@ class Attached:
             return Page(frames, cursor)
 
         self.connection.subscribe(thread.tail, start, marks, page)
+
+    def look(self, tail: ThreadTail) -> None:
+        """Send what a terminal shows. It has no committed events, so nothing is ever read from a database."""
+
+        async def page(after: Cursor, budget: int) -> Page:
+            return Page((), after)
+
+        self.connection.subscribe(tail, Cursor(tail.generation, tail.head), LiveMarks(), page)
+
+    def attached_to(self, session_id: str) -> bool:
+        """Whether this connection listens to a thread of the session now."""
+        if not isinstance(self.connection, Listening):
+            return False
+        return any(address.session_id == session_id for address in self.connection.subscriptions())
 
     def stop_listening(self, thread: Thread) -> bool:
         """End the subscription; false when there was none."""

@@ -82,6 +82,14 @@ async def ground(
     return await in_thread(runtime.limiter, _look, runtime, session, origin, launch, key, scope)
 
 
+async def ground_of(runtime: Runtime, keys: Keys, session: SessionRecord, key: ThreadKey) -> Ground:
+    """As `ground`, for a thread that nothing runs on: of the profile as it is now."""
+    scope = await runtime.fresh_scope()
+    with bind(Bound(scope, None, key.session_id, None)):
+        origin = await runtime.journal.read(lambda connection: lineage.get(connection, key))
+        return await ground(runtime, session, origin, keys, scope)
+
+
 def _look(
     runtime: Runtime,
     session: SessionRecord,

@@ -39,6 +39,7 @@ from hermes_ws.journal.receipts import Request
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.info import session_info
+from hermes_ws.session.launch import Keys
 from hermes_ws.session.ports import Runtime
 
 Q = TypeVar("Q", bound=Params)
@@ -67,6 +68,7 @@ class Preparation:
     runtime: Runtime
     session: SessionRecord
     key: ThreadKey
+    keys: Keys
 
 
 @final
@@ -103,11 +105,12 @@ class Mutations:
     """The edits of one open profile. `told` is called in the step in which an edit becomes visible."""
 
     def __init__(
-        self, runtime: Runtime, operations: Mapping[str, AnyOperation], told: Callable[[Applied], None]
+        self, runtime: Runtime, operations: Mapping[str, AnyOperation], told: Callable[[Applied], None], keys: Keys
     ) -> None:
         self._runtime = runtime
         self._operations = operations
         self._told = told
+        self._keys = keys
         self._key = secrets.token_bytes(32)
 
     async def mutate(self, params: MutateParams, principal: str) -> Mutated:
@@ -131,7 +134,7 @@ class Mutations:
             found = await journal.read(checked)
             if not isinstance(found, SessionRecord):
                 return Mutated.model_validate(found)
-            prepared = await operation.prepare(Preparation(self._runtime, found, _key(params)), payload)
+            prepared = await operation.prepare(Preparation(self._runtime, found, _key(params), self._keys), payload)
         scope = self._runtime.scope
 
         def work(tx: Transaction) -> Applied:

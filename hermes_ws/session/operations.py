@@ -27,7 +27,7 @@ from hermes_ws.contract.methods.mutations import (
 )
 from hermes_ws.journal import messages, replacement, sessions
 from hermes_ws.journal.sessions import NewSession
-from hermes_ws.session import identifiers
+from hermes_ws.session import edits, identifiers
 from hermes_ws.session.info import session_info
 from hermes_ws.session.mutations import AnyOperation, Change, Operation
 from hermes_ws.wire.frames import encode, scrub
@@ -135,6 +135,10 @@ _ROWS: tuple[AnyOperation, ...] = (
         "rewind", rewind, idle="thread", consent="What was said from this message on is taken back for good. Go on?"
     ),
     Operation("branch", branch),
+    Operation("compress", edits.compress, idle="thread", prepare=edits.summarised),
+    Operation("model", edits.model, prepare=edits.relaunched),
+    Operation("undo", edits.undo, idle="thread", consent="What was said last is taken back for good. Go on?"),
+    Operation("retry", edits.retry, idle="thread", consent="The last answer is taken back for good. Go on?"),
     Operation("import", import_messages, idle="thread"),
 )
 

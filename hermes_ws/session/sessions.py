@@ -59,9 +59,9 @@ class Sessions:
         self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._used: dict[str, tuple[Session, float]] = {}
         self._forgotten: dict[str, tuple[ThreadKey, ...]] = {}
-        self._mutations = Mutations(runtime, OPERATIONS, self._edited)
-        self._stored = 0
         self.keys: Final = Keys()
+        self._mutations = Mutations(runtime, OPERATIONS, self._edited, self.keys)
+        self._stored = 0
         self._rested = trio.Event()
 
     # --- state -------------------------------------------------------------------------------------------------------
@@ -227,7 +227,10 @@ class Sessions:
 
     async def mutate(self, params: MutateParams, principal: str) -> Mutated:
         """Edit a session, once per (principal, `request_id`). See `Mutations.mutate`."""
-        return await self._mutations.mutate(params, principal)
+        done = await self._mutations.mutate(params, principal)
+        if "admission_id" in done.result:
+            (await (await self.get(done.session_id)).thread(params.thread_id)).wake()
+        return done
 
     async def close(self, session_id: str) -> Closed:
         """Put a session away: viewers are told, approvals are forgotten. Raises `SessionUnknown`, `SessionBusy`."""

@@ -33,6 +33,7 @@ async def test_an_input_becomes_an_execution_that_tells_its_whole_story(runtime:
         "message.start",
         "message.complete",
         "usage.update",
+        "session.info",
         "execution.finished",
     ]
     assert {event["profile"] for event in viewer.events} == {"default"}

@@ -12,6 +12,7 @@ from hermes_ws.contract.errors import (
     AdmissionConflict,
     ConsentRequired,
     InvalidParams,
+    ModelFailed,
     NotFound,
     RevisionConflict,
     SessionBusy,
@@ -105,6 +106,34 @@ class BranchPayload(Params):
     title: Title | None = None
 
 
+class CompressPayload(Params):
+    """Puts a summary in the place of the older messages: `soft` for the model alone, `hard` in the journal as well.
+
+    `here` is how many messages stay, `focus` what the summary must not lose. `preview` only shows it.
+    """
+
+    here: int | None = Field(default=None, ge=1, le=1000)
+    focus: str | None = Field(default=None, min_length=1, max_length=2000)
+    mode: Literal["soft", "hard"] = "soft"
+    preview: bool = False
+
+
+class ModelPayload(Params):
+    """Another model for the session, from its next turn on; what is left out is the agent's or the profile's again."""
+
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    provider: str | None = Field(default=None, min_length=1, max_length=100)
+    reasoning: Literal["none", "low", "medium", "high"] | None = None
+
+
+class UndoPayload(Params):
+    """Takes back the last thing that the user said, and all that came of it. The result has its text."""
+
+
+class RetryPayload(Params):
+    """Has the last thing that the user said answered anew; what came of it the first time is taken back."""
+
+
 class ImportedMessage(Params):
     """One message of a conversation that was led elsewhere."""
 
@@ -128,6 +157,10 @@ PAYLOADS: Mapping[str, type[Params]] = MappingProxyType(
         "reset": ResetPayload,
         "rewind": RewindPayload,
         "branch": BranchPayload,
+        "compress": CompressPayload,
+        "model": ModelPayload,
+        "undo": UndoPayload,
+        "retry": RetryPayload,
         "import": ImportPayload,
     }
 )
@@ -153,7 +186,8 @@ SESSION_MUTATE = method(
         UnknownExecution,
         ConsentRequired,
         NotFound,
+        ModelFailed,
         StorageUnavailable,
     ),
-    doc="Edit a session: rename, archive, pin, configure, delete, reset, rewind, branch, import. Once per request_id.",
+    doc="Edit a session: its name and place, its options and model, its history. Once per request_id.",
 )
