@@ -131,8 +131,8 @@ class OneShot:
             case "request.opened":
                 return self._ask(opened_question(event))
             case "execution.lost":
-                ExecutionLost.model_validate(event.payload)
-                return self._lose()
+                if not ExecutionLost.model_validate(event.payload).resumes:
+                    return self._lose()
             case "message.complete" if own:
                 message = MessageComplete.model_validate(event.payload)
                 if message.role == "assistant" and message.text:

@@ -162,9 +162,13 @@ class View:
                 self.execution = _read(ExecutionStarted, event).execution_generation
             case "execution.finished":
                 self._end(_read(ExecutionFinished, event), event.admission_id)
+                if event.execution_generation == self.execution:
+                    self.execution = None
             case "execution.lost":
                 self.execution = None
-                self._lose(_read(ExecutionLost, event).admission_id)
+                lost = _read(ExecutionLost, event)
+                if not lost.resumes:
+                    self._lose(lost.admission_id)
             case "notice":
                 self._notice(_read(Notice, event))
             case _:
@@ -213,7 +217,6 @@ class View:
     def _end(self, finished: ExecutionFinished, admission_id: str | None) -> None:
         if admission_id is not None:
             self._finished[admission_id] = finished.outcome
-        self.execution = None
         self._out.finish_line()
         if finished.error is not None:
             self._out.line(f"Error: {harmless(finished.error.message)}", Style.ERROR)

@@ -85,6 +85,20 @@ class ReplyRefused(ClientError):
 
 
 @final
+class EventUnreadable(ClientError):
+    """An event breaks the contract that this client knows, and what comes after it would rest on a gap. `cursor` is the
+    position before it, up to where everything was handled; None before the first."""
+
+    hint = "The versions of client and server may not fit together. With another version, go on from this cursor."
+
+    def __init__(self, cursor: str | None, type: str, because: str) -> None:
+        super().__init__(f"The event {type} after {cursor or 'the beginning'} cannot be read: {because}.")
+        self.cursor = cursor
+        self.type = type
+        self.because = because
+
+
+@final
 class ConnectFailed(ClientError):
     """No connection came about. `retry` tells whether trying again, unchanged, may help."""
 

@@ -16,8 +16,16 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import JsonValue, ValidationError
 
-from hermes_ws.client.failures import ClientError, ConnectionLost, NotSent, OutcomeUnknown, ReplyRefused, TooLarge
-from hermes_ws.client.incoming import Asked, Reply, read
+from hermes_ws.client.failures import (
+    ClientError,
+    ConnectionLost,
+    EventUnreadable,
+    NotSent,
+    OutcomeUnknown,
+    ReplyRefused,
+    TooLarge,
+)
+from hermes_ws.client.incoming import Asked, Reply, Unreadable, read
 from hermes_ws.client.questions import Handlers
 from hermes_ws.client.replies import read_result
 from hermes_ws.client.sockets import CLOSE_SECONDS, Socket
@@ -215,6 +223,10 @@ class Gateway:
             self._take_event(incoming)
         elif isinstance(incoming, Asked):
             self._take_question(incoming)
+        elif isinstance(incoming, Unreadable):
+            subscription = self._subscriptions.get((incoming.session_id, incoming.thread_id))
+            if subscription is not None:
+                subscription.end(EventUnreadable(None, incoming.type, incoming.because))
 
     def _take_reply(self, reply: Reply) -> None:
         call = self._calls.pop(reply.id, None)

@@ -42,7 +42,18 @@ class Asked:
         return self.method.removesuffix(".request")
 
 
-Incoming = Reply | Asked | Envelope | None
+@final
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An event of a thread that is no envelope as this client knows it."""
+
+    session_id: str
+    thread_id: str
+    type: str
+    because: str
+
+
+Incoming = Reply | Asked | Envelope | Unreadable | None
 
 
 def read(frame: bytes) -> Incoming:
@@ -66,10 +77,13 @@ def read(frame: bytes) -> Incoming:
     return Reply(identifier, value.get("result"), _refusal(error) if isinstance(error, dict) else None)
 
 
-def _event(params: Mapping[str, JsonValue]) -> Envelope:
+def _event(params: Mapping[str, JsonValue]) -> Envelope | Unreadable:
     try:
         return Envelope.model_validate(params)
     except ValidationError as error:
+        session_id, thread_id = params.get("session_id"), params.get("thread_id")
+        if isinstance(session_id, str) and isinstance(thread_id, str):
+            return Unreadable(session_id, thread_id, str(params.get("type")), first_problem(error))
         raise ReplyRefused("event", first_problem(error)) from None
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self, final
 
 import trio
 
+from hermes_ws.contract.events import ToolStart
 from hermes_ws.contract.methods.connection import ClientTool
 from hermes_ws.contract.methods.prompts import Admitted, SubmitParams
 from hermes_ws.contract.methods.sessions import CreateParams
@@ -211,8 +212,13 @@ class LeftBehind:
     question_id: str
 
 
-async def leave_behind(house: House, name: str = "default") -> LeftBehind:
-    """Write what a server that is killed in the middle of a turn leaves behind."""
+async def leave_behind(
+    house: House, name: str = "default", *, under_way: bool = True, before: int = 0, **options: bool
+) -> LeftBehind:
+    """Write what a server that is killed in the middle of a turn leaves behind: with a tool call under way, or not.
+
+    `before` executions of the same input were lost already; `options` are those of the input.
+    """
     home = ProfileHome(house.home(name).resolve())
     home.prepare()
     identity = mint_identity(home, ProfileName(name))
@@ -233,11 +239,23 @@ async def leave_behind(house: House, name: str = "default") -> LeftBehind:
             ),
         )
         admitted = [
-            admissions.admit(tx, admissions.NewAdmission(key, OWNER, input_id, input_id, f"/do say {input_id}"))[0]
+            admissions.admit(
+                tx, admissions.NewAdmission(key, OWNER, input_id, input_id, f"/do say {input_id}", **options)
+            )[0]
             for input_id in ("one", "two")
         ]
         claimed = admissions.claim(tx, key)
         assert claimed is not None
+        for _ in range(before):
+            tx.connection.execute(
+                "UPDATE admission SET status = 'queued' WHERE admission_id = ?", (claimed.admission_id,)
+            )
+            claimed = admissions.claim(tx, key)
+            assert claimed is not None
+        if under_way:
+            call = ToolStart(call_id="call-1", name="terminal", arguments={"command": "make"})
+            generation = claimed.execution_generation
+            tx.append(key, "tool.start", call, execution_generation=generation, admission_id=claimed.admission_id)
         question_id = questions.next_id(tx, identity.origin)
         asked = questions.NewQuestion(question_id, key, "approval", 1, {"choices": ["once", "deny"]})
         questions.open(tx, asked)
