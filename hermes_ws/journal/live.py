@@ -14,7 +14,7 @@ from typing import Final, Literal, final
 from hermes_ws.journal.address import Address
 from hermes_ws.wire.frames import Frame, event_frame
 
-LiveKind = Literal["message.delta", "reasoning.delta", "tool.progress"]
+LiveKind = Literal["message.delta", "reasoning.delta", "tool.progress", "terminal.output"]
 
 LIVE_PIECE = 16 * 1024
 """Code points in one live event: at worst a tenth of what a frame may carry, so a long text goes in turns."""
@@ -29,7 +29,12 @@ MERGE_PIECES = 512
 """Loose pieces after which they are joined into one: a list of single characters costs 60 times its text."""
 
 _ID_FIELD: Final[Mapping[str, str]] = MappingProxyType(
-    {"message.delta": "message_id", "reasoning.delta": "message_id", "tool.progress": "call_id"}
+    {
+        "message.delta": "message_id",
+        "reasoning.delta": "message_id",
+        "tool.progress": "call_id",
+        "terminal.output": "terminal_id",
+    }
 )
 
 
@@ -72,7 +77,7 @@ class LiveText:
         self.end = 0
         self._execution_generation = execution_generation
         self._admission_id = admission_id
-        self._kept: int | None = PROGRESS_KEPT if kind == "tool.progress" else None
+        self._kept: int | None = PROGRESS_KEPT if kind in ("tool.progress", "terminal.output") else None
         self._pieces: list[str] = []
         self._starts: list[int] = []
         self._loose = 0
@@ -116,7 +121,7 @@ class LiveText:
             {
                 "type": self.kind,
                 "profile": address.profile,
-                "session_id": address.session_id,
+                "session_id": address.session_id or None,
                 "thread_id": address.thread_id,
                 "execution_generation": self._execution_generation,
                 "admission_id": self._admission_id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -106,12 +107,16 @@ def child_environment(
     """
     home = scope.home
     environment = {name: value for name, value in base.items() if _is_base(name)}
-    user = str(home.user)
+    policy = scope.terminal
+    user = str(home.user if policy.home == "profile" else policy.user_home)
+    cache = f"{policy.user_home if policy.caches == 'shared' else user}/.cache"
     environment |= {
+        "GIT_SSH_COMMAND": _ssh(scope),
         "HERMES_HOME": str(home.path),
         "HOME": user,
         "TMPDIR": str(home.temporary),
-        "XDG_CACHE_HOME": f"{user}/.cache",
+        "XDG_CACHE_HOME": cache,
+        "npm_config_cache": f"{cache}/npm",
         "XDG_CONFIG_HOME": f"{user}/.config",
         "XDG_DATA_HOME": f"{user}/.local/share",
         "XDG_RUNTIME_DIR": str(home.temporary),
@@ -124,6 +129,17 @@ def child_environment(
         if value is not None:
             environment[name] = value
     return environment
+
+
+def _ssh(scope: ProfileScope) -> str:
+    """What git has a shell run to reach another machine. OpenSSH ignores HOME, so the profile's own files are named one
+    by one; its config only if there is one, since a missing one is an error. Whether there is, the child finds out.
+    """
+    own = scope.home.user / ".ssh"
+    config = shlex.quote(str(own / "config"))
+    words = ["-o", f"UserKnownHostsFile={own / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null"]
+    words += ["-o", "IdentityAgent=none", *(word for key in scope.terminal.ssh for word in ("-i", str(key)))]
+    return f'ssh -F "$(test -r {config} && echo {config} || echo none)" {shlex.join(words)}'
 
 
 def _steers(name: str) -> Exception:

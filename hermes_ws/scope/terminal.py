@@ -16,7 +16,14 @@ from typing import Literal, final
 from hermes_ws.contract.errors import DirectoryRefused, ProfileUnusable
 from hermes_ws.scope.environment import is_steering
 from hermes_ws.scope.home import ProfileHome
-from hermes_ws.scope.sections import TerminalConfig
+from hermes_ws.scope.sections import ContainerConfig, RemoteConfig, TerminalConfig
+
+
+TOOL_ROOTS = (
+    *(".pyenv", ".nvm", ".cargo/bin", ".rustup", ".local/bin", ".local/share/uv", ".local/share/mise"),
+    *(".bun", ".deno", "go", ".asdf", ".volta", "miniconda3"),
+)
+"""Where people's tools live below their home; those on PATH are granted for reading and executing."""
 
 
 @final
@@ -28,7 +35,7 @@ class TerminalPolicy:
     names of secrets, not values. Times are seconds, sizes bytes; None is no limit.
     """
 
-    backend: Literal["local"]
+    backend: Literal["local", "ssh", "docker"]
     directories: tuple[Path, ...] | None
     read: tuple[Path, ...]
     write: tuple[Path, ...]
@@ -44,6 +51,16 @@ class TerminalPolicy:
     file_bytes: int | None
     cpu_s: int | None
     cwd: Path | None
+    disk_bytes: int | None = None
+    user: str | None = None
+    background: Literal["end", "keep"] = "end"
+    home: Literal["profile", "user"] = "profile"
+    caches: Literal["profile", "shared"] = "profile"
+    ssh: tuple[Path, ...] = ()
+    toolchains: tuple[Path, ...] = ()
+    user_home: Path = Path("/")
+    remote: RemoteConfig | None = None
+    container: ContainerConfig | None = None
 
     def check_directory(self, directory: Path, *, home: ProfileHome, homes: Iterable[Path]) -> Path:
         """Resolve a directory to work in, or raise DirectoryRefused.
@@ -51,6 +68,8 @@ class TerminalPolicy:
         It must exist, lie below one of `directories` or the home's own home/, and neither contain nor lie in one of
         `homes` (see HomesRoot.homes_paths) or this home. There is no fall-back (cases TERM-01 to 05).
         """
+        if self.backend != "local":
+            return _remote(directory, home)
         if not directory.is_absolute():
             raise _refused(directory, "it is not an absolute path")
         try:
@@ -104,7 +123,17 @@ def load_policy(
         open_files=config.open_files,
         file_bytes=config.file_bytes,
         cpu_s=config.cpu_s,
-        cwd=None if config.cwd is None else places.path(config.cwd, "terminal.cwd"),
+        cwd=_cwd(config, places),
+        disk_bytes=config.disk_bytes,
+        user=config.user,
+        background=config.background,
+        home=config.home,
+        caches=config.caches,
+        ssh=tuple(places.granted(text, f"terminal.ssh[{n}]") for n, text in enumerate(config.ssh)),
+        toolchains=places.toolchains() if config.toolchains == "auto" else (),
+        user_home=places.user_home,
+        remote=_remote_config(config, home),
+        container=_container_config(config, places),
     )
 
 
@@ -128,6 +157,15 @@ class _Places:
             raise _unusable(self.home, key, "this is a path of Windows, and commands run in Linux")
         return self.home.user / text
 
+    def toolchains(self) -> tuple[Path, ...]:
+        """The tool roots of the user that there are, without those that would open a home."""
+        found: list[Path] = []
+        for name in TOOL_ROOTS:
+            resolved = Path(os.path.realpath(self.user_home / name))
+            if resolved.is_dir() and _opens_a_home(resolved, home=self.home, homes=self.homes) is None:
+                found.append(resolved)
+        return tuple(dict.fromkeys(found))
+
     def granted(self, text: str, key: str) -> Path:
         try:
             resolved = self.path(text, key).resolve(strict=True)
@@ -137,6 +175,45 @@ class _Places:
         if because is not None:
             raise _unusable(self.home, key, because)
         return resolved
+
+
+def _cwd(config: TerminalConfig, places: _Places) -> Path | None:
+    if config.cwd is None:
+        return None
+    # With a remote backend it is a path over there, of which this machine knows nothing.
+    return places.path(config.cwd, "terminal.cwd") if config.backend == "local" else Path(config.cwd)
+
+
+def _remote(directory: Path, home: ProfileHome) -> Path:
+    """A directory on another machine is taken as it is; what it holds is found out there."""
+    if directory == home.user:
+        return Path("~")
+    if not directory.is_absolute() and directory.parts[:1] != ("~",):
+        raise _refused(directory, "it is neither an absolute path nor one that begins with ~/")
+    if "\0" in str(directory):
+        raise _refused(directory, "a path holds no NUL character")
+    return directory
+
+
+def _remote_config(config: TerminalConfig, home: ProfileHome) -> RemoteConfig | None:
+    if config.backend == "ssh" and config.remote is None:
+        raise _unusable(home, "terminal.remote", "the ssh backend needs a host to connect to")
+    return config.remote
+
+
+def _container_config(config: TerminalConfig, places: _Places) -> ContainerConfig | None:
+    if config.backend == "docker" and config.container is None:
+        raise _unusable(places.home, "terminal.container", "the docker backend needs an image")
+    if config.container is None:
+        return None
+    volumes: list[str] = []
+    for number, volume in enumerate(config.container.volumes):
+        parts = volume.split(":")
+        key = f"terminal.container.volumes[{number}]"
+        if len(parts) not in (2, 3) or not parts[1].startswith("/") or parts[2:] not in ([], ["ro"], ["rw"]):
+            raise _unusable(places.home, key, "a volume is written /here:/there or /here:/there:ro")
+        volumes.append(":".join((str(places.granted(parts[0], key)), *parts[1:])))
+    return config.container.model_copy(update={"volumes": tuple(volumes)})
 
 
 def _opens_a_home(path: Path, *, home: ProfileHome, homes: Iterable[Path]) -> str | None:

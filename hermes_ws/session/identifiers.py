@@ -24,6 +24,16 @@ def steering_id() -> str:
     return f"steer-{_random()}"
 
 
+def process_id(origin: str) -> str:
+    """A background process: `<origin>-proc-<random>`."""
+    return f"{origin}-proc-{_random()}"
+
+
+def terminal_id(origin: str) -> str:
+    """A terminal: `<origin>-term-<random>`."""
+    return f"{origin}-term-{_random()}"
+
+
 def incident_id() -> str:
     """Finds the stack of a bug of ours in the log; the only thing of it that leaves the server."""
     return f"inc-{_random()}"

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
+from hermes_ws.warden import places
+from hermes_ws.warden.check import prefixes
 from hermes_ws.warden.grants import Finished, Grants
 
 _FILE_SIGNS = (b"permission denied", b"operation not permitted", b"permissionerror", b"eacces", b"eperm")
+_MISSING_SIGNS = (b"no such file or directory", b"filenotfounderror", b"enoent", b"cannot access", b"does not exist")
 _SOCKET_SIGNS = (b"address family not supported", b"eafnosupport")
+_PATH: Final = re.compile(r"(?<![\w.~/])(/[\w.+@%~-][^\s'\"`:;|&<>(){}\[\],]*)")
+
+_ALWAYS_THERE: Final = (*places.SYSTEM, "/etc", "/dev", "/proc", "/tmp")
+"""What a path may begin with and be there, although nobody granted it."""
 
 
-def explain_denied(finished: Finished, grants: Grants) -> str | None:
+def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hidden: bool = False) -> str | None:
     """What is granted and which setting grants more, when the output of a failed command looks like a refusal.
 
-    Nothing for a command that succeeded, failed otherwise, or was not confined. It reads the words of the output,
-    so it says "may" and not "was".
+    Nothing for a command that succeeded, failed otherwise, or was not confined. It reads the words of the output, so
+    it says "may" and not "was". `hidden`: what is not granted is not there at all; then a missing file is taken for a
+    refusal when a path that nobody granted stands in the command or in its output.
     """
     if finished.exit_code == 0 or grants.confine == "off":
         return None
     output = finished.output.lower()
     sentences: list[str] = []
-    if any(sign in output for sign in _FILE_SIGNS):
+    refused = any(sign in output for sign in _FILE_SIGNS)
+    missing = hidden and any(sign in output for sign in _MISSING_SIGNS) and _elsewhere(finished, command, grants)
+    if refused or missing:
         sentences.append(
-            "The command is confined and may have touched what is not granted to it."
+            "The command is confined and may have touched what is not granted to it"
+            f"{', which is not even visible to it' if missing else ''}."
             f" Reading and writing: {_names(grants.write)}. Reading: {_names(grants.read)} and the system's programs."
             " A session may choose another directory below terminal.directories;"
             " terminal.write and terminal.read in config.yaml grant more."
@@ -36,6 +50,16 @@ def explain_denied(finished: Finished, grants: Grants) -> str | None:
                 "Unix sockets are denied, since they reach what runs outside; terminal.unix_sockets: allow lifts that."
             )
     return " ".join(sentences) or None
+
+
+def _elsewhere(finished: Finished, command: str, grants: Grants) -> bool:
+    """Whether a path that nobody granted is spoken of."""
+    there = (*_ALWAYS_THERE, *prefixes(), *map(str, grants.read), *map(str, grants.write))
+    text = f"{command}\n{finished.output.decode(errors='replace')}"
+    return any(
+        not any(path == root or path.startswith(f"{root}/") for root in there)
+        for path in map(os.path.normpath, _PATH.findall(text))
+    )
 
 
 def _names(paths: Iterable[Path]) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from hermes_ws.scope.redaction import Patterns, Redactor
-from hermes_ws.session.hands import OutputStream
+from hermes_ws.session.text_stream import TextStream
 from tests.session.house import House, new_session, say
 
 AUTO = "approvals:\n  mode: auto\n"
@@ -111,7 +111,7 @@ async def test_an_interrupt_ends_the_commands_whole_process_group(house: House) 
 
 def test_output_splits_no_character_and_tells_no_secret_in_two_halves() -> None:
     told: list[str] = []
-    stream = OutputStream(Redactor(Patterns.of({"TOKEN": "s3cret-välue"}, plain=frozenset())), told.append)
+    stream = TextStream(Redactor(Patterns.of({"TOKEN": "s3cret-välue"}, plain=frozenset())), told.append)
     for byte in "before s3cret-välue äfter \xff".encode() + b"\xff":
         stream.feed(bytes([byte]))
     stream.flush()

@@ -1,0 +1,109 @@
+"""Background processes: what runs for a profile's sessions while nobody waits for it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from hermes_ws.contract.errors import HermesError, NotFound, SessionUnknown
+from hermes_ws.contract.model import Identifier, Params, Result
+from hermes_ws.contract.registry import Order, Right, Scope, method
+
+
+class ProcessRow(Result):
+    """A command in the background. `characters` counts what it wrote so far; times are seconds since 1970."""
+
+    process_id: str
+    session_id: str
+    thread_id: str
+    command: str
+    started_at: float
+    running: bool
+    exit_code: int | None = None
+    signal: int | None = None
+    characters: int = 0
+
+
+class ProcessListParams(Params):
+    """Of one session, or of the whole profile."""
+
+    session_id: Identifier | None = None
+    profile: Identifier | None = None
+
+    def located_by(self) -> str | None:
+        return self.session_id
+
+
+class ProcessList(Result):
+    """Oldest first; those that ended are kept for a while."""
+
+    processes: list[ProcessRow]
+
+
+class ProcessParams(Params):
+    """One process."""
+
+    process_id: Identifier
+    profile: Identifier | None = None
+
+    def located_by(self) -> str:
+        return self.process_id
+
+    def unknown(self) -> HermesError:
+        return NotFound(f"There is no background process {self.process_id}.")
+
+
+class ProcessOutputParams(ProcessParams):
+    """What it wrote last, at most so many characters."""
+
+    limit: int = Field(default=65_536, ge=1, le=262_144)
+
+
+class ProcessOutput(Result):
+    """The end of what a process wrote, redacted. `offset` counts the characters before `text`."""
+
+    process_id: str
+    offset: int
+    text: str
+    running: bool
+
+
+class ProcessKilled(Result):
+    """How it ended."""
+
+    process_id: str
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+PROCESS_LIST = method(
+    "process.list",
+    ProcessListParams,
+    ProcessList,
+    scope=Scope.PROFILE,
+    right=Right.OBSERVE,
+    order=Order.FREE,
+    errors=(SessionUnknown,),
+    doc="The background processes of a session or of the profile.",
+)
+
+PROCESS_OUTPUT = method(
+    "process.output",
+    ProcessOutputParams,
+    ProcessOutput,
+    scope=Scope.PROFILE,
+    right=Right.OBSERVE,
+    order=Order.FREE,
+    errors=(NotFound,),
+    doc="The end of what a background process wrote.",
+)
+
+PROCESS_KILL = method(
+    "process.kill",
+    ProcessParams,
+    ProcessKilled,
+    scope=Scope.PROFILE,
+    right=Right.CONTROL,
+    order=Order.FREE,
+    errors=(NotFound,),
+    doc="End a background process and all that it started; the reply comes when they are gone.",
+)

@@ -1,0 +1,83 @@
+"""Terminals that a person opens."""
+
+from __future__ import annotations
+
+from hermes_ws.contract.methods.terminals import (
+    TERMINAL_ATTACH,
+    TERMINAL_CLOSE,
+    TERMINAL_INPUT,
+    TERMINAL_LIST,
+    TERMINAL_OPEN,
+    TERMINAL_RESIZE,
+    TerminalDone,
+    TerminalInputParams,
+    TerminalList,
+    TerminalListParams,
+    TerminalOpened,
+    TerminalOpenParams,
+    TerminalParams,
+    TerminalResizeParams,
+)
+from hermes_ws.journal.tail import ThreadTail
+from hermes_ws.methods.handler import handles
+from hermes_ws.methods.ports import ProfileCall
+from hermes_ws.session.backends import backend_for
+from hermes_ws.warden.grants import Size
+
+
+@handles(TERMINAL_OPEN)
+async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> TerminalOpened:
+    """Start the program, and show it to the caller. The directory: as asked for, or the session's, or the profile's."""
+    runtime = call.runtime
+    scope = await runtime.fresh_scope()
+    session = None if params.session_id is None else await runtime.sessions.get(params.session_id)
+    asked = params.cwd if session is None or params.cwd is not None else session.record.cwd
+    cwd = await runtime.sessions.directory(scope, asked)
+    terminals = runtime.ongoing.terminals
+    terminals.check_room()
+    backend = backend_for(runtime, scope, cwd)
+    command = tuple(params.command or backend.shell(""))
+    size = Size(params.rows, params.columns)
+    running = await backend.open(command, cwd, terminal=size)
+    terminal = await terminals.add(scope, params.session_id, command, cwd, size, running)
+    _look(call, terminal.tail)
+    return TerminalOpened(terminal_id=terminal.terminal_id, profile=scope.profile.text, cwd=str(cwd))
+
+
+@handles(TERMINAL_ATTACH)
+async def attach(call: ProfileCall, params: TerminalParams) -> TerminalDone:
+    """Show it to the caller as well."""
+    _look(call, call.runtime.ongoing.terminals.get(params.terminal_id).tail)
+    return TerminalDone(terminal_id=params.terminal_id)
+
+
+@handles(TERMINAL_INPUT)
+async def type_in(call: ProfileCall, params: TerminalInputParams) -> TerminalDone:
+    """Type."""
+    await call.runtime.ongoing.terminals.input(params.terminal_id, params.data)
+    return TerminalDone(terminal_id=params.terminal_id)
+
+
+@handles(TERMINAL_RESIZE)
+async def resize(call: ProfileCall, params: TerminalResizeParams) -> TerminalDone:
+    """Change its size."""
+    await call.runtime.ongoing.terminals.resize(params.terminal_id, Size(params.rows, params.columns))
+    return TerminalDone(terminal_id=params.terminal_id)
+
+
+@handles(TERMINAL_CLOSE)
+async def close(call: ProfileCall, params: TerminalParams) -> TerminalDone:
+    """End it."""
+    await call.runtime.ongoing.terminals.close(params.terminal_id)
+    return TerminalDone(terminal_id=params.terminal_id)
+
+
+@handles(TERMINAL_LIST)
+async def list_terminals(call: ProfileCall, params: TerminalListParams) -> TerminalList:
+    """Those that are open."""
+    return TerminalList(terminals=call.runtime.ongoing.terminals.rows())
+
+
+def _look(call: ProfileCall, tail: ThreadTail) -> None:
+    """The reply comes before the first output."""
+    call.after_reply(lambda: call.attachment.look(tail))

@@ -1,0 +1,49 @@
+"""What goes on in a profile besides its executions: background processes and terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, final
+
+from hermes_ws.journal.database import Database
+from hermes_ws.scope.terminal import TerminalPolicy
+from hermes_ws.session.processes import Processes
+from hermes_ws.session.terminals import Terminals
+
+
+class Home(Protocol):
+    """The profile that owns it."""
+
+    @property
+    def journal(self) -> Database: ...
+
+    def start_soon(self, fn: Callable[[], Awaitable[object]], *, name: str) -> None: ...
+
+
+@final
+class Ongoing:
+    """Both, with what ends them together."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.processes = Processes(home)
+        self.terminals = Terminals(home)
+
+    @property
+    def count(self) -> int:
+        """How many of them run: a profile in which something runs is in use."""
+        return self.processes.count + self.terminals.count
+
+    async def end_session(self, session_id: str) -> None:
+        """The session was put away for good."""
+        await self.processes.end_session(session_id)
+        await self.terminals.end_session(session_id)
+
+    def policy_is(self, policy: TerminalPolicy) -> None:
+        """The profile was loaded again: what was started under another policy is ended, in a task of the profile."""
+        if self.count:
+            self._home.start_soon(lambda: self._end_others(policy), name="end what the policy no longer grants")
+
+    async def _end_others(self, policy: TerminalPolicy) -> None:
+        await self.processes.end_other_policies(policy)
+        await self.terminals.end_other_policies(policy)
