@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from hermes_ws.contract.errors import HermesError, SessionUnknown
+
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 """An id of ours or of a client's: printable ASCII without blanks. 128 leaves room for a UUID with a prefix."""
 
@@ -28,6 +30,11 @@ class Params(BaseModel):
     def located_by(self) -> str | None:
         """The id that tells which home the request is about, if it carries one; ids begin with their home's origin."""
         return None
+
+    def unknown(self) -> HermesError:
+        """What is answered when that id leads nowhere, or where the caller may not look: in the words in which the
+        profile says that it has no such thing."""
+        return SessionUnknown(f"There is no session {self.located_by()}.")
 
 
 class Result(BaseModel):

@@ -33,6 +33,7 @@ class AuditLog:
         self._waiting: deque[Deed] = deque()
         self._lost = 0
         self._news = trio.Event()
+        self._writing = trio.Lock()
 
     def note(self, deed: Deed) -> None:
         """Remember a deed until it is written. Waits for nothing."""
@@ -72,6 +73,10 @@ class AuditLog:
 
     async def _write(self) -> bool:
         """Write some of what waits; false when the disk takes nothing."""
+        async with self._writing:
+            return await self._write_some()
+
+    async def _write_some(self) -> bool:
         deeds = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
         if not deeds:
             return True

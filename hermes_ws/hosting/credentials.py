@@ -49,6 +49,7 @@ LOOK_EVERY_S: Final = 30.0
 
 Purpose = Literal["connect", "browser"]
 Clock = Callable[[], float]
+Withdrawn = Callable[[frozenset[str], str | None], None]
 
 
 @final
@@ -70,7 +71,7 @@ class Credentials:
         self._by_digest: dict[bytes, Token] = {}
         self._tickets: dict[bytes, _Ticket] = {}
         self._one = trio.Lock()
-        self._followers: tuple[Callable[[frozenset[str]], None], ...] = ()
+        self._followers: tuple[Withdrawn, ...] = ()
 
     async def load(self) -> None:
         """Read what is kept. Raises `StorageUnavailable`."""
@@ -83,9 +84,14 @@ class Credentials:
             await trio.sleep(LOOK_EVERY_S)
             await self.expire()
 
-    def follow(self, tell: Callable[[frozenset[str]], None]) -> None:
-        """Have `tell` called with the ids of tokens that hold no longer."""
+    def follow(self, tell: Withdrawn) -> None:
+        """Have `tell` called with the ids of tokens that hold no longer, and with the one connection to be spared."""
         self._followers = (*self._followers, tell)
+
+    def tell(self, ids: frozenset[str], sparing: str | None = None) -> None:
+        """Tell those who follow, again for a connection that was spared until it had its answer."""
+        for follower in self._followers:
+            follower(ids, sparing)
 
     # --- at the door -------------------------------------------------------------------------------------------------
 
@@ -156,14 +162,15 @@ class Credentials:
         found = [token for token in self._tokens.values() if by.covers(token.grant) and not self._expired(token)]
         return sorted(found, key=lambda token: (token.created_at, token.token_id))
 
-    async def revoke(self, by: Grant, token_id: str) -> frozenset[str]:
+    async def revoke(self, by: Grant, token_id: str, sparing: str | None = None) -> frozenset[str]:
         """Take a token back, and all that was made by it. The ids of those that hold no longer.
 
+        The connection `sparing` is left for `tell`, so that who takes back its own token has its answer first.
         Raises `NotFound`, also for one that `by` may not know of; `StorageUnavailable`.
         """
         if token_id not in {token.token_id for token in self.seen_by(by)}:
             raise NotFound(f"There is no token {token_id}.", hint="token.list shows those that there are.")
-        return await self._end(frozenset({token_id}))
+        return await self._end(frozenset({token_id}), sparing)
 
     async def expire(self) -> None:
         """Put away what has expired, and all that was made by it."""
@@ -199,7 +206,7 @@ class Credentials:
             await self._end(frozenset({token_id}))
         return secret, token
 
-    async def _end(self, ids: frozenset[str]) -> frozenset[str]:
+    async def _end(self, ids: frozenset[str], sparing: str | None = None) -> frozenset[str]:
         ended = set(ids)
         while made := {each.token_id for each in self._tokens.values() if each.parent in ended} - ended:
             ended |= made
@@ -208,8 +215,7 @@ class Credentials:
         for token in gone:
             self._by_digest.pop(token.digest, None)
         names = frozenset(ended)
-        for tell in self._followers:
-            tell(names)
+        self.tell(names, sparing)
         await self._store.remove_tokens(names)
         return names
 

@@ -216,7 +216,8 @@ class Host:
         except ProfileUnknown:
             with_id = await self._identities.with_id(text)
             if with_id is None:
-                raise
+                # The same words as for one that the caller may not see.
+                raise ProfileUnknown(f"There is no profile {text}.") from None
             return with_id
         return own
 

@@ -44,8 +44,9 @@ async def list_tokens(call: ServerCall, params: Empty) -> TokenList:
 
 @handles(TOKEN_REVOKE)
 async def revoke(call: ServerCall, params: RevokeTokenParams) -> TokenRevoked:
-    """End it and what was made by it. The caller's own connection may be among those that are closed."""
-    ended = await call.host.credentials.revoke(_grant(call), params.token_id)
+    """End it and what was made by it. When the caller's own connection is among those that are closed, it is last."""
+    ended = await call.host.credentials.revoke(_grant(call), params.token_id, call.attachment.id)
+    call.after_reply(lambda: call.host.credentials.tell(ended))
     return TokenRevoked(token_ids=sorted(ended))
 
 

@@ -25,19 +25,17 @@ from hermes_ws.contract.errors import (
     LimitReached,
     MethodUnknown,
     NeedsConnection,
-    NotFound,
     PermissionDenied,
     ProfileMismatch,
     ProfileUnknown,
     ProtocolUnsupported,
     RequestCancelled,
-    SessionUnknown,
 )
 from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams, ById
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import read_params
-from hermes_ws.hosting.host import QUESTION, Host
+from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.methods.handler import Handler
 from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
@@ -334,9 +332,7 @@ class Dispatch:
         asked = None if named is None else await self._named(connection, named)
         owner = await self._host.owner_of(located)
         if owner is None or not connection.may_address(owner.text):
-            if located.startswith(f"{QUESTION}-"):
-                raise NotFound(f"There is no question {located}.")
-            raise SessionUnknown(f"There is no session {located}.")
+            raise params.unknown()
         if asked is not None and asked != owner:
             raise ProfileMismatch("The request names one profile and something of another.", profile=named)
         return await self._host.open(owner)

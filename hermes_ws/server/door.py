@@ -52,9 +52,9 @@ def keep_watch(host: Host, connections: Callable[[], Iterable[Attendee]]) -> Non
     the name that it had: it comes back and is let in to what it may address now.
     """
 
-    def withdrawn(credentials: frozenset[str]) -> None:
+    def withdrawn(credentials: frozenset[str], sparing: str | None) -> None:
         for connection in connections():
-            if connection.principal.credential in credentials:
+            if connection.principal.credential in credentials and connection.id != sparing:
                 connection.close(WITHDRAWN, "the credential was withdrawn")
 
     def changed(profile: str, gone: bool) -> None:

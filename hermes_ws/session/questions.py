@@ -196,7 +196,7 @@ class Questions:
         """
         record = await self._journal.read(lambda connection: rows.get(connection, params.id))
         if record is None:
-            raise NotFound(f"There is no question {params.id}.", hint="A resume lists the questions that are open.")
+            raise NotFound(f"There is no question {params.id}.")
         if params.execution_generation not in (None, record.execution_generation):
             raise StaleGeneration(
                 f"Question {params.id} was asked by execution {record.execution_generation}.",

@@ -94,7 +94,7 @@ async def test_two_tokens_have_two_names_and_none_is_called_owner(book: Credenti
 
 async def test_a_revoked_token_takes_along_what_was_made_by_it(book: Credentials, store: ServerStore) -> None:
     told: list[frozenset[str]] = []
-    book.follow(told.append)
+    book.follow(lambda ids, sparing: told.append(ids))
     secret, first = await book.create(THE_OWNER, "first", None, ALL, None)
     second_secret, second = await book.create(first.grant, "second", None, ALL, None)
     ticket, _ = book.issue(second.grant, "browser", None, LOOK)
@@ -149,7 +149,7 @@ async def test_a_browser_stays_signed_in_for_a_working_day(
     book: Credentials, wall: Wall, store: ServerStore, autojump_clock: MockClock
 ) -> None:
     told: list[frozenset[str]] = []
-    book.follow(told.append)
+    book.follow(lambda ids, sparing: told.append(ids))
     ticket, _ = book.issue(THE_OWNER, "browser", None, ALL)
     signed_in = await book.login(ticket)
     assert signed_in is not None

@@ -13,6 +13,7 @@ from hermes_ws.contract.catalog import AnyMethod
 
 ALSO: Mapping[str, Mapping[str, Any]] = {
     "config.set": {"scope": "session", "session_id": "s-1"},
+    "session.mutate": {"operation": "rename", "payload": {"title": "another"}},
     "prompt.submit": {"text": "hello"},
     "prompt.receipt": {"input_id": "i-1"},
     "session.resume": {"session_id": "s-1"},

@@ -73,7 +73,7 @@ def _about(method: AnyMethod) -> set[str]:
 def _without_names(answer: dict[str, Any], params: dict[str, Any]) -> str:
     """The answer without what the request itself named."""
     text = json.dumps(answer)
-    named = sorted((str(params[name]) for name in ("session_id", "op_id", "id", "profile") if name in params), key=len)
+    named = sorted((each for each in params.values() if isinstance(each, str) and len(each) > 3), key=len)
     for each in reversed(named):
         text = text.replace(each, "…")
     return text

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from hermes_ws.contract.errors import InvalidParams, NotFound, StaleGeneration
+from hermes_ws.contract.errors import HermesError, InvalidParams, NotFound, StaleGeneration
 from hermes_ws.contract.model import Identifier, Params, Result
 from hermes_ws.contract.questions import ApprovalResult, ClarifyResult, ConnectionResult, OpenQuestion, ValueResult
 from hermes_ws.contract.registry import Order, Right, Scope, method
@@ -24,6 +24,9 @@ class ById(Params):
 
     def located_by(self) -> str:
         return self.id
+
+    def unknown(self) -> HermesError:
+        return NotFound(f"There is no question {self.id}.")
 
 
 class Responding(ById):
@@ -60,6 +63,9 @@ class ConnectionRespondParams(Params):
     def located_by(self) -> str:
         return self.op_id
 
+    def unknown(self) -> HermesError:
+        return NotFound(f"There is no question {self.op_id}.")
+
 
 class OperationParams(Params):
     """Which connection."""
@@ -69,6 +75,9 @@ class OperationParams(Params):
 
     def located_by(self) -> str:
         return self.op_id
+
+    def unknown(self) -> HermesError:
+        return NotFound(f"There is no question {self.op_id}.")
 
 
 class Answered(Result):
