@@ -10,7 +10,7 @@ from hermes_ws.methods.ports import ProfileCall
 @handles(RUNTIME_AUDIT)
 async def entries(call: ProfileCall, params: AuditParams) -> AuditPage:
     """A page of the profile's own log."""
-    found = await call.runtime.audit.page(params.limit, params.before, params.principal, params.method)
+    found = await call.runtime.audit.page(params.limit, params.before, params.principal, params.method_name)
     rows = [
         AuditEntry(
             number=number,

@@ -20,12 +20,11 @@ DESK = {"name": "desk", "profiles": ["second"], "rights": ["observe", "submit"]}
 
 def closed_with(client: Client) -> int:
     """The close code of a connection that the server ends; what comes before it is passed over."""
-    try:
+    with pytest.raises(ConnectionClosed) as closed:
         while True:
             client.pump()
-    except ConnectionClosed as closed:
-        assert closed.rcvd is not None
-        return closed.rcvd.code
+    assert closed.value.rcvd is not None
+    return closed.value.rcvd.code
 
 
 def post(server: Server, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
@@ -182,8 +181,8 @@ def test_it_is_written_down_who_did_what(shared_server: Server) -> None:
     rest = owner.call("runtime.audit", profile="second", principal="writer", limit=2, before=first["next"])
     assert first["entries"] + rest["entries"] == page["entries"]
     # What is about the server stands with the launch profile, and with no other.
-    assert owner.call("runtime.audit", method="token.create")["entries"][0]["principal"] == "owner"
-    assert owner.call("runtime.audit", profile="second", method="token.create")["entries"] == []
+    assert owner.call("runtime.audit", method_name="token.create")["entries"][0]["principal"] == "owner"
+    assert owner.call("runtime.audit", profile="second", method_name="token.create")["entries"] == []
     owner.call("token.revoke", token_id=made["token_id"])
     for each in (owner, writer):
         each.close()

@@ -15,7 +15,7 @@ class AuditParams(Params):
     limit: int = Field(default=100, ge=1, le=1000)
     before: int | None = Field(default=None, ge=1)
     principal: str | None = Field(default=None, max_length=64)
-    method: str | None = Field(default=None, max_length=100)
+    method_name: str | None = Field(default=None, max_length=100)
 
 
 class AuditEntry(Result):
