@@ -3,6 +3,7 @@
 import { element, put } from "./dom.js";
 import { Gateway } from "./gateway.js";
 import { Inbox } from "./inbox.js";
+import { manage } from "./manage.js";
 import { Pane } from "./pane.js";
 import { SessionList } from "./session_list.js";
 import { forget, storedToken, useTicket } from "./signing_in.js";
@@ -51,6 +52,7 @@ class Page {
         element(
           "footer",
           {},
+          element("button.link", { type: "button", onclick: () => this.manage() }, text("manage")),
           element("button.link", { type: "button", onclick: () => this.theme() }, text("theme")),
           element("button.link", { type: "button", onclick: () => this.signOut() }, text("signOut")),
         ),
@@ -84,11 +86,7 @@ class Page {
 
   /** @param {{ready: any, restarted: boolean}} told */
   async ready({ ready, restarted }) {
-    const chosen = this.profile.value;
-    put(
-      this.profile,
-      ready.profiles.map((/** @type {string} */ name) => element("option", { value: name, selected: name === chosen }, name)),
-    );
+    this.offer(ready.profiles);
     if (this.panes.length) put(this.state, text("catchingUp"));
     await this.look();
     await Promise.all(this.panes.map((pane) => pane.resume().catch((error) => put(pane.problem, error.message))));
@@ -98,6 +96,7 @@ class Page {
   /** @param {any} event */
   take(event) {
     if (event.type === "request.cancel" || event.type === "request.settled") this.inbox.remove(event.payload.id);
+    if (event.type === "profiles.changed") this.profiles();
     if (event.type === "sessions.changed" || event.type.startsWith("execution.")) this.lookSoon();
     const pane = this.panes.find((each) => each.sessionId === event.session_id);
     if (pane && event.thread_id === "main") pane.conversation.apply(event);
@@ -141,7 +140,11 @@ class Page {
   async open(session, beside) {
     const known = this.panes.find((pane) => pane.sessionId === session.session_id);
     if (known) return known.input.focus();
-    const pane = new Pane(this.gateway, session, (markdown) => this.render(markdown), (each) => this.close(each));
+    const pane = new Pane(this.gateway, session, (markdown) => this.render(markdown), {
+      close: (each) => this.close(each),
+      open: (session_id, profile) => this.open({ session_id, profile }, true),
+      changed: () => this.lookSoon(),
+    });
     if (!beside) while (this.panes.length) this.close(this.panes[0], false);
     while (this.panes.length >= MOST_PANES) this.close(this.panes[0], false);
     this.panes.push(pane);
@@ -190,6 +193,23 @@ class Page {
     document.title = count ? `(${count}) ${TEXTS.title}` : TEXTS.title;
     this.count.toggleAttribute("hidden", count === 0);
     put(this.count, String(count));
+  }
+
+  manage() {
+    const names = [...this.profile.options].map((option) => option.value);
+    manage(this.gateway, names, this.panes[0]?.conversation.profile ?? this.profile.value, () => this.profiles());
+  }
+
+  async profiles() {
+    const { profiles } = await this.gateway.call("profiles.list");
+    this.offer(profiles.map((/** @type {any} */ row) => row.name));
+    this.lookSoon();
+  }
+
+  /** @param {string[]} names */
+  offer(names) {
+    const chosen = this.profile.value;
+    put(this.profile, names.map((name) => element("option", { value: name, selected: name === chosen }, name)));
   }
 
   theme() {

@@ -26,6 +26,8 @@ export class Conversation extends EventTarget {
     /** @type {Record<string, any>} */
     this.info = {};
     this.revision = 0;
+    /** The execution generation that was seen last; edits of the conversation are fenced by it. */
+    this.generation = 0;
     /** @type {{admission_id: string, text: string, status: string}[]} */
     this.pending = [];
     this.more = false;
@@ -45,6 +47,7 @@ export class Conversation extends EventTarget {
     }
     this.more = snapshot.more_messages ?? false;
     this.execution = snapshot.execution;
+    this.generation = snapshot.execution?.execution_generation ?? this.generation;
     this.pending = snapshot.pending;
     this.revision = snapshot.revision;
     this.info = snapshot.info ?? {};
@@ -89,6 +92,7 @@ export class Conversation extends EventTarget {
         break;
       case "execution.started":
         this.execution = { execution_generation: payload.execution_generation };
+        this.generation = payload.execution_generation;
         this.pending = this.pending.map((row) => (row.admission_id === payload.admission_id ? { ...row, status: "started" } : row));
         break;
       case "execution.finished":
@@ -136,6 +140,14 @@ export class Conversation extends EventTarget {
         break;
       case "notice":
         touched = this.add({ kind: "note", id: `n-${event.cursor ?? Math.random()}`, level: payload.level, text: payload.message, hint: payload.hint });
+        break;
+      case "thread.rebased":
+        // What came from the old generation is gone; the events of the new one follow from its beginning.
+        this.items = [];
+        this.byId.clear();
+        this.execution = null;
+        this.pending = [];
+        this.cursor = `${payload.generation}:0`;
         break;
       case "session.info":
         this.revision = payload.revision;

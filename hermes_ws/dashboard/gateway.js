@@ -16,6 +16,7 @@ export class Refusal extends Error {
     this.code = error.code;
     this.type = error.data?.type ?? "";
     this.hint = error.data?.hint ?? "";
+    this.data = error.data ?? {};
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { Conversation } from "./conversation.js";
 import { element, hue, put } from "./dom.js";
+import { mutate } from "./edits.js";
 import { text } from "./texts.js";
 import { Transcript } from "./transcript.js";
 
@@ -13,12 +14,16 @@ export class Pane {
    * @param {import("./gateway.js").Gateway} gateway
    * @param {{session_id: string, profile: string}} session
    * @param {(markdown: string) => Promise<DocumentFragment | null>} render
-   * @param {(pane: Pane) => void} close
+   * @param {{close: (pane: Pane) => void, open: (sessionId: string, profile: string) => void, changed: () => void}} page
    */
-  constructor(gateway, session, render, close) {
+  constructor(gateway, session, render, page) {
     this.gateway = gateway;
+    this.page = page;
     this.conversation = new Conversation(session.session_id, session.profile);
-    this.transcript = new Transcript(this.conversation, render);
+    this.transcript = new Transcript(this.conversation, render, {
+      edit: (item) => this.edit(item),
+      branch: (item) => this.branch(item),
+    });
     this.title = element("h1", { dir: "auto" }, text("untitled"));
     this.state = element("span.state", { role: "status" });
     this.problem = element("p.problem", { role: "alert" });
@@ -33,9 +38,10 @@ export class Pane {
         this.submit();
       }
     });
+    this.steer = element("button.steer", { type: "button", hidden: true, onclick: () => this.guide() }, text("steer"));
     this.stop = element("button.stop", { type: "button", hidden: true, onclick: () => this.interrupt() }, text("stop"));
     this.queue = element("ul.queue", { "aria-label": text("queued") });
-    const form = element("form.composer", {}, this.input, element("div.actions", {}, this.stop, element("button.send", { type: "submit" }, text("send"))));
+    const form = element("form.composer", {}, this.input, element("div.actions", {}, this.stop, this.steer, element("button.send", { type: "submit" }, text("send"))));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit();
@@ -49,7 +55,8 @@ export class Pane {
         element("span.profile", {}, session.profile),
         this.title,
         this.state,
-        element("button.close", { type: "button", "aria-label": text("closePane"), onclick: () => close(this) }, "×"),
+        this.menu(),
+        element("button.close", { type: "button", "aria-label": text("closePane"), onclick: () => page.close(this) }, "×"),
       ),
       this.transcript.scroller,
       this.queue,
@@ -82,8 +89,19 @@ export class Pane {
     put(this.title, info.title ?? text("untitled"));
     this.root.classList.toggle("running", running);
     this.stop.toggleAttribute("hidden", !running);
+    this.steer.toggleAttribute("hidden", !running);
     put(this.state, running ? text("running") : "");
-    put(this.queue, pending.filter((row) => row.status === "queued").map((row) => element("li", { dir: "auto" }, row.text)));
+    put(
+      this.queue,
+      pending
+        .filter((row) => row.status === "queued" || row.status === "unknown")
+        .map((row) => {
+          const lost = row.status === "unknown";
+          const act = () => (lost ? this.acknowledge(row) : this.withdraw(row));
+          const button = element("button.link", { type: "button", onclick: act }, text(lost ? "resolve" : "cancelQueued"));
+          return element(`li.${row.status}`, { dir: "auto" }, lost ? text("lostExecution") : row.text, " ", button);
+        }),
+    );
   }
 
   async submit() {
@@ -112,4 +130,115 @@ export class Pane {
       put(this.problem, String(/** @type {Error} */ (error).message));
     }
   }
+
+  // --- the session itself ----------------------------------------------------------------------------------------------
+
+  menu() {
+    const pick = (/** @type {string} */ label, /** @type {() => void} */ act) =>
+      element(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            details.removeAttribute("open");
+            act();
+          },
+        },
+        text(label),
+      );
+    const details = element(
+      "details.menu",
+      {},
+      element("summary", { "aria-label": text("actions") }, "⋯"),
+      element(
+        "div",
+        {},
+        pick("rename", () => {
+          const title = prompt(text("newTitle"), this.conversation.info.title ?? "");
+          if (title !== null) this.change("rename", { title: title.trim() || null });
+        }),
+        pick("pin", () => this.change("pin", { pinned: true })),
+        pick("unpin", () => this.change("pin", { pinned: false })),
+        pick("archive", () => this.change("archive", { archived: true })),
+        pick("unarchive", () => this.change("archive", { archived: false })),
+        pick("removeSession", async () => {
+          if ((await this.change("delete", {}, () => confirm(text("removeSure")))) !== null) this.page.close(this);
+        }),
+      ),
+    );
+    return details;
+  }
+
+  /**
+   * @param {string} operation
+   * @param {Record<string, any>} payload
+   * @param {(message: string) => boolean} [agrees]
+   */
+  async change(operation, payload, agrees = (message) => confirm(message)) {
+    put(this.problem);
+    try {
+      const { revision, generation } = this.conversation;
+      const session = { session_id: this.sessionId, revision, ...(FENCED.has(operation) && generation ? { generation } : {}) };
+      const changed = await mutate(this.gateway, session, operation, payload, agrees);
+      if (changed) this.conversation.revision = changed.revision;
+      this.page.changed();
+      return changed;
+    } catch (error) {
+      put(this.problem, `${/** @type {Error} */ (error).message} ${/** @type {any} */ (error).hint ?? ""}`);
+      return null;
+    }
+  }
+
+  /** Take back a message of the user's and all after it, and put its text into the composer. @param {any} item */
+  async edit(item) {
+    const taken = await this.change("rewind", { message_id: item.id }, () => confirm(text("editSure")));
+    if (taken) {
+      this.input.value = taken.result.text ?? item.text;
+      this.input.focus();
+    }
+  }
+
+  /** @param {any} item */
+  async branch(item) {
+    const made = await this.change("branch", { through_message_id: item.id });
+    if (made) this.page.open(made.result.session_id, this.conversation.profile);
+  }
+
+  async guide() {
+    const said = this.input.value.trim();
+    const generation = this.conversation.execution?.execution_generation;
+    if (!said || generation === undefined) return;
+    try {
+      await this.gateway.call("session.steer", { session_id: this.sessionId, execution_generation: generation, text: said });
+      this.input.value = "";
+      localStorage.removeItem(DRAFTS + this.sessionId);
+    } catch (error) {
+      put(this.problem, String(/** @type {Error} */ (error).message));
+    }
+  }
+
+  /** @param {any} row */
+  async withdraw(row) {
+    await this.gateway.call("prompt.cancel", { session_id: this.sessionId, admission_id: row.admission_id });
+    await this.refresh();
+  }
+
+  /** @param {any} row */
+  async acknowledge(row) {
+    await this.gateway.call("prompt.resolve_unknown", {
+      session_id: this.sessionId,
+      admission_id: row.admission_id,
+      execution_generation: row.execution_generation,
+    });
+    await this.refresh();
+  }
+
+  async refresh() {
+    const state = await this.gateway.call("thread.state", { session_id: this.sessionId });
+    this.conversation.pending = state.pending;
+    this.draw();
+  }
 }
+
+/** Operations that take the execution generation as well, since they change the conversation. */
+const FENCED = new Set(["rewind", "reset", "branch", "delete"]);

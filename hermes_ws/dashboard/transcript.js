@@ -13,8 +13,10 @@ export class Transcript {
   /**
    * @param {import("./conversation.js").Conversation} conversation
    * @param {(markdown: string) => Promise<DocumentFragment | null>} render
+   * @param {{edit: (item: any) => void, branch: (item: any) => void}} acts
    */
-  constructor(conversation, render) {
+  constructor(conversation, render, acts) {
+    this.acts = acts;
     this.conversation = conversation;
     this.render = render;
     this.list = element("ol.items", { role: "log", "aria-live": "polite", "aria-relevant": "additions" });
@@ -72,7 +74,13 @@ export class Transcript {
     if (!body) {
       const who = element("span.who", {}, item.role === "user" ? text("you") : text("agent"));
       body = element("div.body", { dir: "auto" });
-      row.append(who, body);
+      const acts = element(
+        "div.item-actions",
+        {},
+        item.role === "user" && element("button.link", { type: "button", onclick: () => this.acts.edit(item) }, text("edit")),
+        element("button.link", { type: "button", onclick: () => this.acts.branch(item) }, text("branch")),
+      );
+      row.append(who, body, acts);
     }
     const last = body.lastChild;
     if (!item.done || item.role === "user") {

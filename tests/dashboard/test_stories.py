@@ -189,3 +189,69 @@ def test_no_file_of_the_page_names_another_host() -> None:
     for path in place.iterdir():
         text = path.read_text("utf-8")
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)[\w.]+", text) == [], path.name
+
+
+def test_a_session_is_renamed_pinned_and_deleted(visit: Visit) -> None:
+    page = visit()
+    answers = iter(["The tidy name", None])
+    page.on("dialog", lambda dialog: dialog.accept(next(answers, None) or ""))
+    start_session(page, "second")
+    say(page, "something to name")
+    expect(page.locator(".message:not(.user) .body.rendered")).to_be_visible()
+    page.get_by_label("Actions for this session").click()
+    page.get_by_role("button", name="Rename").click()
+    expect(page.locator(".banner h1")).to_have_text("The tidy name")
+    expect(page.locator(".session .name", has_text="The tidy name")).to_be_visible()
+    page.get_by_label("Actions for this session").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator(".pane")).to_have_count(0)
+    expect(page.locator(".session .name", has_text="The tidy name")).to_have_count(0)
+
+
+def test_a_message_is_taken_back_for_editing(visit: Visit) -> None:
+    page = visit()
+    page.on("dialog", lambda dialog: dialog.accept())
+    start_session(page, "default")
+    say(page, "the first thought")
+    expect(page.locator(".message:not(.user) .body.rendered")).to_have_count(1)
+    say(page, "the second thought")
+    expect(page.locator(".message:not(.user) .body.rendered")).to_have_count(2)
+    page.locator(".message.user").last.hover()
+    page.locator(".message.user").last.get_by_role("button", name="Edit from here").click()
+    expect(page.locator(".pane textarea")).to_have_value("the second thought")
+    expect(page.locator(".message.user")).to_have_count(1)
+    expect(page.locator(".message.user")).to_contain_text("the first thought")
+
+
+def test_a_branch_opens_beside(visit: Visit) -> None:
+    page = visit()
+    start_session(page, "default")
+    say(page, "a fork in the road")
+    expect(page.locator(".message:not(.user) .body.rendered")).to_have_count(1)
+    page.locator(".message:not(.user)").last.hover()
+    page.locator(".message:not(.user)").last.get_by_role("button", name="Branch from here").click()
+    expect(page.locator(".pane")).to_have_count(2)
+    expect(page.locator(".pane").last.locator(".message.user")).to_contain_text("a fork in the road")
+
+
+def test_a_profile_is_looked_after_in_one_place(visit: Visit, shots: Path) -> None:
+    page = visit()
+    expect(page.get_by_role("status").first).to_have_text("Connected")
+    page.get_by_role("button", name="Manage").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Profile", exact=True).select_option("second")
+    expect(dialog).to_contain_text("Landlock")
+    page.screenshot(path=shots / "manage.png")
+    dialog.get_by_role("tab", name="Secrets").click()
+    expect(dialog).to_contain_text("ONLY_B")
+    assert "only-value" not in page.content()
+    dialog.get_by_label("Name", exact=True).fill("FROM_PAGE")
+    dialog.get_by_label("Value (never shown again)").fill("value-from-the-page-1")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_contain_text("Saved.")
+    for tab in ("Models", "Settings", "Processes", "Usage", "Tokens", "Server"):
+        dialog.get_by_role("tab", name=tab).click()
+        expect(dialog.locator("p.problem")).to_have_text("")
+        expect(dialog.get_by_role("tabpanel")).not_to_be_empty()
+    dialog.get_by_label("Close").click()
+    expect(dialog).to_have_count(0)
