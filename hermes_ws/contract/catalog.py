@@ -7,6 +7,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, cast
 
 from hermes_ws.contract.methods import (
+    approvals,
     audit,
     blobs,
     config,
@@ -38,6 +39,7 @@ PROTOCOL_MINOR = 0
 AnyMethod = Method[Params, Result]
 
 _TOPICS: tuple[ModuleType, ...] = (
+    approvals,
     connection,
     runtime,
     profiles,

@@ -7,6 +7,7 @@ from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.methods import (
+    approvals,
     audit,
     blobs,
     config,
@@ -32,6 +33,7 @@ from hermes_ws.methods import (
 from hermes_ws.methods.handler import Handler
 
 _TOPICS: tuple[ModuleType, ...] = (
+    approvals,
     connection,
     runtime,
     profiles,

@@ -14,7 +14,7 @@ import trio
 from pydantic import JsonValue
 
 from hermes_ws.agent import definition
-from hermes_ws.agent.approvals import SessionApprovals
+from hermes_ws.agent.approvals import ApprovalPolicy, SessionApprovals
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.memory import MemoryFiles
 from hermes_ws.agent.models.choose import choose
@@ -64,6 +64,11 @@ class Ground:
     agent: AgentDefinition
     cwd: Path
     settings: TurnSettings
+
+    @property
+    def policy(self) -> ApprovalPolicy:
+        """What decides about its calls."""
+        return _for_thread(self.settings, None, yolo=self.launch.yolo).policy.in_mode(self.agent.approvals)
 
     def model(self) -> Model:
         """The model of the thread. Whoever asks for it closes it. Raises ModelFailed and its kinds."""

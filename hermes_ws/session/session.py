@@ -17,6 +17,7 @@ from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.admissions import AdmissionRecord
 from hermes_ws.journal.database import Transaction
 from hermes_ws.journal.sessions import SessionRecord
+from hermes_ws.session.briefing import Ground, ground_of
 from hermes_ws.session.execution import Workplace
 from hermes_ws.session.launch import Keys
 from hermes_ws.session.ports import Runtime
@@ -55,6 +56,15 @@ class Session:
     def watched(self) -> bool:
         """Whether anybody listens to one of its threads."""
         return any(thread.watched for thread in self._threads.values())
+
+    @property
+    def approvals(self) -> SessionApprovals:
+        """What was allowed for as long as it is open."""
+        return self._approvals
+
+    async def ground(self) -> Ground:
+        """What its main thread works with, as the profile is now. Raises what keeps an execution from being run."""
+        return await ground_of(self._runtime, self._keys, self.record, ThreadKey(self.session_id, "main"))
 
     async def thread(self, thread_id: str) -> Thread:
         """One of its threads, opened from disk when it is not open. Raises `ThreadUnknown`."""

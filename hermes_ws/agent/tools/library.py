@@ -54,7 +54,9 @@ async def _view(params: ViewSkillParams, context: ToolContext) -> ToolOutcome:
 
 
 async def _search(params: SearchSessionsParams, context: ToolContext) -> ToolOutcome:
-    found = await _library(context).search(params.query, params.limit)
+    hits = await _library(context).search(params.query, params.limit * 2)
+    # What is said here the model has before it anyway, the question itself among it.
+    found = [each for each in hits if each.session_id != context.session_id][: params.limit]
     lines = [f"{_day(each.at)} {each.title or each.session_id} ({each.role}): {each.snippet}" for each in found]
     fitted = fit("\n".join(lines) or "[nothing was found]", context.redact)
     return ToolOutcome(fitted.text, truncated=fitted.cut)
