@@ -95,6 +95,8 @@ class Output:
                     self.close(CloseCode.NORMAL_CLOSURE, "there is nothing left to follow")
             elif self._goodbye is not None:
                 return self._goodbye
+            elif self.delivery.ready:
+                await trio.lowlevel.checkpoint()  # one that gave nothing in its turn, and has more
             else:
                 with trio.move_on_at(min(due, self.delivery.due)):
                     await self._bell.wait()
