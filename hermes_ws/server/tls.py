@@ -68,24 +68,9 @@ class Secure:
             await stream.aclose()
             return
         secured = trio.SSLStream(_Lingering(stream), self._context, server_side=True)
-        if not await self._handshake(secured, limits):
-            await trio.aclose_forcefully(secured)
-            return
-        near, far = socket.socketpair()
-        inner = trio.SocketStream(trio.socket.from_stdlib_socket(near))
-        outer = trio.SocketStream(trio.socket.from_stdlib_socket(far))
-        plain = replace(bound, tls=None, known=peer)
         try:
-            async with outer, trio.open_nursery() as nursery:
-                nursery.start_soon(serve, inner, plain)
-                with trio.CancelScope() as receiving:
-                    async with trio.open_nursery() as relay:
-                        relay.start_soon(_inward, secured, outer)
-                        await _outward(outer, secured, limits.send_deadline)
-                        receiving.cancel()
-                with trio.move_on_after(LINGER):
-                    await secured.aclose()
-                nursery.cancel_scope.cancel()
+            if await self._handshake(secured, limits):
+                await _relay(secured, replace(bound, tls=None, known=peer), serve, limits.send_deadline)
         finally:
             with trio.CancelScope(shield=True):
                 await trio.aclose_forcefully(secured)
@@ -130,6 +115,22 @@ class _Lingering(trio.abc.Stream):
                     pass
         finally:
             await trio.aclose_forcefully(self._stream)
+
+
+async def _relay(secured: trio.SSLStream[_Lingering], plain: Bound, serve: Serve, deadline: float) -> None:
+    """Serve what stands behind the encryption, until the server has said all or the client takes nothing."""
+    near, far = socket.socketpair()
+    inner = trio.SocketStream(trio.socket.from_stdlib_socket(near))
+    outer = trio.SocketStream(trio.socket.from_stdlib_socket(far))
+    async with outer, trio.open_nursery() as nursery:
+        nursery.start_soon(serve, inner, plain)
+        async with trio.open_nursery() as relay:
+            relay.start_soon(_inward, secured, outer)
+            await _outward(outer, secured, deadline)
+            relay.cancel_scope.cancel()
+        with trio.move_on_after(LINGER):
+            await secured.aclose()
+        nursery.cancel_scope.cancel()
 
 
 async def _inward(secured: trio.SSLStream[_Lingering], outer: trio.SocketStream) -> None:

@@ -19,14 +19,16 @@ from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 from hermes_ws.server import static_files
 from hermes_ws.server.connection import Connection
-from hermes_ws.server.entry import Entry, host_names
+from hermes_ws.server.entry import Entry, Peer, host_names
 from hermes_ws.server.lateness import Lateness
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.listener import Listener
 from hermes_ws.server.ports import Page, Pages, ReadPage
+from hermes_ws.server.proxy import Proxies
 from hermes_ws.server.sockets import Bound, listen_tcp, listen_unix
+from hermes_ws.server.tls import Secure
 from hermes_ws.server.token import LaunchToken
-from hermes_ws.server.visitor import Site
+from hermes_ws.server.visitor import NO_PROXIES, Site
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, RequestId, error_frame, event_frame, reply_frame
 from hermes_ws.wire.peer import Request, Response
@@ -120,6 +122,7 @@ class Stage:
     bound: Bound
     port: int
     nursery: trio.Nursery
+    late: Lateness
     socket: Path | None = None
     clients: list[RawClient] = field(default_factory=list)
 
@@ -169,23 +172,41 @@ async def stage(
     hosts: tuple[str, ...] = (),
     compress: bool = False,
     ready: Callable[[], bool] = lambda: True,
+    tls: Secure | None = None,
+    proxies: Proxies = NO_PROXIES,
+    peer: str | None = None,
 ) -> AsyncIterator[Stage]:
     desk = desk or Desk()
     bound = await listen_tcp("127.0.0.1", 0)
-    bound = Bound(bound.listener, unix=False, compress=compress)
-    entry = Entry(LaunchToken(TOKEN), hosts=host_names("127.0.0.1", bound.port, hosts), origins=origins, uid=uid)
+    known = None if peer is None else Peer(peer)
+    bound = Bound(bound.listener, unix=False, compress=compress, tls=tls, known=known)
+    entry = Entry(
+        LaunchToken(TOKEN),
+        hosts=host_names("127.0.0.1", bound.port, hosts),
+        origins=origins,
+        uid=uid,
+        scheme="http" if tls is None else "https",
+    )
     pages = Pages(
         ready=ready,
         openrpc=lambda: b'{"openrpc":"1.3.2"}',
         asyncapi=lambda: b'{"asyncapi":"3.0.0"}',
         files=static_files.read(),
     )
-    site = Site(entry, pages, limits or Limits(), Lateness(), own_name=lambda name: name if name == "work" else None)
+    late = Lateness()
+    site = Site(
+        entry,
+        pages,
+        limits or Limits(),
+        late,
+        own_name=lambda name: name if name == "work" else None,
+        proxies=proxies,
+    )
     listener = Listener(site, dispatcher=desk, welcome=welcome)
     async with trio.open_nursery() as nursery:
         every = [bound] if unix is None else [bound, listen_unix(unix)]
         await nursery.start(listener.run, every)
-        on = Stage(desk, listener, bound, bound.port, nursery, unix)
+        on = Stage(desk, listener, bound, bound.port, nursery, late, unix)
         try:
             yield on
         finally:
