@@ -25,7 +25,7 @@ from hermes_ws.contract.errors import LimitReached
 from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 from hermes_ws.server.delivery import Delivery, Subscription
 from hermes_ws.server.entry import Principal
-from hermes_ws.server.inbound import Violation
+from hermes_ws.server.inbound import Violation, has_come
 from hermes_ws.server.intake import Intake
 from hermes_ws.server.life import OVERLOADED, RESUME, SEND_STALLED, TRANSITIONS, ConnectionStatistics, Life, Turn
 from hermes_ws.server.limits import Limits
@@ -371,7 +371,7 @@ class Connection:
         self._delivery.tick(now)
         if now < self._ping_at or self.life is not Life.OPEN:
             return
-        if self._pinged and not self._heard:
+        if self._pinged and not self._heard and not has_come(self.fileno()):
             # Half-open: the client's machine is gone, and nobody will ever say so (FLOW-13).
             self._abort("no answer to a ping")
             return

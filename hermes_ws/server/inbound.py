@@ -6,9 +6,19 @@ ones.
 
 from __future__ import annotations
 
+import select
 from typing import Final, final
 
 from websockets.frames import CloseCode, Frame, Opcode
+
+
+def has_come(fd: int) -> bool:
+    """Whether a socket has something to read. A loop that was held up has not read what came meanwhile, and must not
+    take its client for dead (FLOW-03).
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @final

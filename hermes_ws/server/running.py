@@ -51,6 +51,7 @@ from hermes_ws.server.pulse import Pulse
 from hermes_ws.server.serve import ServeOptions
 from hermes_ws.server.token import AllTokens, LaunchToken, mint
 from hermes_ws.server.visitor import Site
+from hermes_ws.server.watchdog import Watchdog
 from hermes_ws.server.welcome import Greeting
 from hermes_ws.warden.subreaper import become_subreaper
 from hermes_ws.wire.frames import event_frame
@@ -146,6 +147,7 @@ async def _listen(
     await nursery.start(dispatch.run)
     pulse = Pulse(host)
     await nursery.start(pulse.run)
+    await nursery.start(Watchdog(log).run)
     with guard.permit(home):
         token = mint(home.token)
         path = options.socket or home.socket

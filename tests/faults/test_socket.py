@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import socket
+import time
 
 import pytest
 import trio
@@ -217,3 +218,19 @@ async def test_a_client_that_resets_in_the_middle_of_a_catch_up_leaves_nothing_b
         with trio.fail_after(20):
             await connection.wait_ended()
         assert tail.statistics().listeners == 0
+
+
+async def test_a_loop_that_was_held_up_takes_nobody_for_dead() -> None:
+    """Case FLOW-03: the answer to the ping came while the loop stood still."""
+    async with stage(limits=Limits(ping_every=0.2)) as on:
+        client = await on.opened()
+        (connection,) = on.listener.connections
+        for _ in range(4):
+            opcode, payload = await client.receive()
+            assert opcode == 9
+            # The answer is in the socket; then nothing of the server runs until the next two pings are due.
+            os.write(client.stream.socket.fileno(), RawClient.frame(10, payload))
+            time.sleep(0.5)  # noqa: ASYNC251
+        await client.call(1, "echo")
+        assert (await client.message())["id"] == 1
+        assert connection.fileno() >= 0
