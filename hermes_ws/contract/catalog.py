@@ -7,12 +7,15 @@ from types import MappingProxyType, ModuleType
 from typing import Any, cast
 
 from hermes_ws.contract.methods import (
+    agents,
     approvals,
     audit,
     blobs,
     config,
     connection,
+    forks,
     insights,
+    memory,
     models,
     mutations,
     processes,
@@ -21,10 +24,15 @@ from hermes_ws.contract.methods import (
     prompts,
     questions,
     render,
+    rollback,
     runtime,
+    schedules,
     search,
     session_views,
     sessions,
+    skills,
+    slash,
+    subagents,
     terminals,
     thread_life,
     threads,
@@ -61,6 +69,14 @@ _TOPICS: tuple[ModuleType, ...] = (
     insights,
     session_views,
     thread_life,
+    forks,
+    subagents,
+    rollback,
+    agents,
+    skills,
+    memory,
+    slash,
+    schedules,
 )
 
 

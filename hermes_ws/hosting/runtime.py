@@ -25,6 +25,7 @@ from hermes_ws.hosting.housekeeping import Housekeeping
 from hermes_ws.hosting.profile_log import ProfileLog
 from hermes_ws.hosting.reaper import Reaper
 from hermes_ws.hosting.runtime_life import TRANSITIONS, Happened, State, Statistics, Surroundings, prepare
+from hermes_ws.hosting.schedules import Schedules
 from hermes_ws.hosting.timers import Timers
 from hermes_ws.hosting.wardens import Wardens
 from hermes_ws.journal import recovery
@@ -84,6 +85,7 @@ class ProfileRuntime:
         self._ongoing: Ongoing | None = None
         self._timers: Timers | None = None
         self._reaper: Reaper | None = None
+        self._schedules: Schedules | None = None
         self._audit: AuditLog | None = None
         self._failed_sources: tuple[str, ...] = ()
         self._goes_away = False
@@ -124,6 +126,11 @@ class ProfileRuntime:
     def audit(self) -> AuditLog:
         """Who did what."""
         return _open(self._audit)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The prompts that are submitted at their time."""
+        return _open(self._schedules)
 
     @property
     def reaper(self) -> Reaper:
@@ -344,6 +351,7 @@ class ProfileRuntime:
             told = {"session_id": lost.admission.session_id, "admission_id": lost.admission.admission_id}
             self._log.write("warning", "execution.lost", resumes=lost.resumes, **told)
         self._sessions = Sessions(self)
+        self._schedules = Schedules(self._journal, self._timers, lambda: self.sessions)
         tidy = Housekeeping(self._journal, self._sessions, self._log, lambda: self.scope.config.retention)
         self._reaper.add("store", tidy.look)
 

@@ -7,12 +7,15 @@ from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.methods import (
+    agents,
     approvals,
     audit,
     blobs,
     config,
     connection,
+    forks,
     insights,
+    memory,
     models,
     mutations,
     processes,
@@ -21,10 +24,15 @@ from hermes_ws.methods import (
     prompts,
     questions,
     render,
+    rollback,
     runtime,
+    schedules,
     search,
     session_views,
     sessions,
+    skills,
+    slash,
+    subagents,
     terminals,
     thread_life,
     threads,
@@ -55,6 +63,14 @@ _TOPICS: tuple[ModuleType, ...] = (
     insights,
     session_views,
     thread_life,
+    forks,
+    subagents,
+    rollback,
+    agents,
+    skills,
+    memory,
+    slash,
+    schedules,
 )
 
 

@@ -81,6 +81,11 @@ class Thread:
         return None if self._active is None else self._active.generation
 
     @property
+    def steerable(self) -> bool:
+        """Whether what runs would take something that is said to it."""
+        return self._steering() is not None
+
+    @property
     def busy(self) -> bool:
         """Whether something runs, is about to be claimed, or is being admitted."""
         return self._active is not None or self._working or self._admitting > 0

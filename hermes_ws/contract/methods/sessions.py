@@ -20,7 +20,7 @@ from hermes_ws.contract.methods.threads import Snapshot, ThreadParams
 from hermes_ws.contract.model import CursorText, Identifier, Params, Result, Title
 from hermes_ws.contract.registry import Order, Right, Scope, method
 
-SOURCES: tuple[str, ...] = ("api", "cli", "oneshot", "tui", "dashboard", "desktop")
+SOURCES: tuple[str, ...] = ("api", "cli", "oneshot", "tui", "dashboard", "desktop", "schedule")
 """Where a session may say that it was started from; it filters lists and finds "the latest of this kind"."""
 
 
