@@ -30,7 +30,12 @@ class Client:
         self, url: str, token: str, *, server_requests: bool | list[str] = True, negotiate: bool = True, **said: Any
     ) -> None:
         self.socket: ClientConnection = connect(
-            url, additional_headers={"Authorization": f"Bearer {token}"}, compression=None, proxy=None, legacy=True
+            url,
+            additional_headers={"Authorization": f"Bearer {token}"},
+            compression=None,
+            proxy=None,
+            legacy=True,
+            ping_interval=None,
         )
         self.events: list[dict[str, Any]] = []
         self.questions: list[dict[str, Any]] = []

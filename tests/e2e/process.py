@@ -14,6 +14,9 @@ from typing import Any
 
 from tests.e2e.gateway_client import PATIENCE, Client
 
+HURRY = 5.0
+"""Seconds after which a server that drains is asked again."""
+
 SERVE = (sys.executable, "-m", "hermes_ws.cli.main", "serve")
 
 
@@ -33,7 +36,10 @@ class Server:
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"the server said nothing:\n{log.read_text()}"
+        if not line:
+            self.process.stdout.close()
+            self.process.wait()
+            raise AssertionError(f"the server said nothing:\n{log.read_text()}")
         self.announced: dict[str, Any] = json.loads(line)
         self.pid: int = self.announced["pid"]
         self.url: str = self.announced["url"]
@@ -43,18 +49,20 @@ class Server:
         return Client(self.url, self.token, **options)
 
     def stop(self) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            code = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        """Ask it to end; after a while ask again, which leaves what runs no more time."""
+        for patience in (HURRY, PATIENCE):
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(patience)
+                break
+        else:
             self.process.kill()
             self.process.wait()
-            raise
-        finally:
-            assert self.process.stdout is not None
-            self.process.stdout.close()
-        return code
+            raise AssertionError(f"the server did not end:\n{self.log.read_text()}")
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.returncode
 
     def kill(self) -> None:
         self.process.kill()

@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 from hermes_ws.contract.catalog import METHODS
 from tests.e2e.gateway_client import Client, Refused
 from tests.e2e.process import Server, write_home
+from tests.permissions.examples import example
 
 Serve = Callable[..., Server]
 
@@ -104,22 +105,12 @@ def test_a_profile_that_is_not_served_is_unknown_whatever_its_name(
 
 def test_every_method_that_takes_a_profile_refuses_an_unknown_one_alike(client: Client) -> None:
     """IDENT-06."""
-    needed: dict[str, Any] = {"session_id": "aaaaaaaa-1", "input_id": "i", "text": "x", "after": "1:0", "id": "srq-a-1"}
-    needed |= {"result": {}, "execution_generation": 0, "latest": True}
     asked = 0
     for method in METHODS.values():
-        fields = method.params.model_fields
-        if "profile" not in fields:
+        if "profile" not in method.params.model_fields:
             continue
-        params = {name: needed[name] for name, field in fields.items() if field.is_required()}
-        if method.name == "session.resume":
-            params["latest"] = True
-        if method.name == "prompt.submit":
-            params["text"] = "x"
-        if method.name == "prompt.receipt":
-            params["input_id"] = "i"
         with pytest.raises(Refused) as caught:
-            client.call(method.name, profile="nope", **params)
+            client.call(method.name, **{**example(method), "profile": "nope"})
         assert caught.value.code == 4064, method.name
         asked += 1
     assert asked > 5

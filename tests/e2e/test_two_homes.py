@@ -128,27 +128,37 @@ def test_a_cut_connection_resumes_in_the_middle_of_an_answer(pair: tuple[Server,
     assert later == list(range(start + 1, start + 1 + len(later)))
 
 
-def test_nothing_acknowledged_is_missing_after_a_kill(
-    pair: tuple[Server, Client, Client, str, str], serve: Serve
-) -> None:
-    server, first, second, one, two = pair
+def committed(client: Client) -> list[dict[str, Any]]:
+    return [event for event in client.events if "cursor" in event]
+
+
+def assert_kept(client: Client, session: str, events: list[dict[str, Any]]) -> None:
+    """Every event that was delivered is there again, the same to the letter."""
+    page = client.call("session.events.since", session_id=session, after="1:0", limit=2000)
+    replayed = {event["cursor"]: event for event in page["events"]}
+    for event in events:
+        assert replayed[event["cursor"]] == event
+
+
+def test_nothing_acknowledged_is_missing_after_a_kill(serve: Serve, homes: Path) -> None:
+    with (homes / "second" / "config.yaml").open("a") as file:
+        file.write("agent:\n  after_crash: unknown\n")
+    server = serve()
+    first, second = server.connect(), server.connect()
+    one = first.call("session.create", profile="default")["session_id"]
+    two = second.call("session.create", profile="second")["session_id"]
     done = first.submit(one, "remember the blue door")
     first.finished(done["admission_id"])
     running = second.submit(two, "/do stream 5000 10")
     second.until(lambda e: e["type"] == "message.delta")
     waiting = [second.submit(two, f"queued number {number}") for number in range(3)]
-    seen = {one: [e for e in first.events if "cursor" in e], two: [e for e in second.events if "cursor" in e]}
     left = children(server.pid)
 
     server.kill()
     assert all_gone(left), "a child outlived its server"
-    restarted = serve()
-    client = restarted.connect()
-    for session, events in seen.items():
-        page = client.call("session.events.since", session_id=session, after="1:0", limit=2000)
-        replayed = {event["cursor"]: event for event in page["events"]}
-        for event in events:
-            assert replayed[event["cursor"]] == event
+    client = serve().connect()
+    assert_kept(client, one, committed(first))
+    assert_kept(client, two, committed(second))
     receipt = client.call("prompt.receipt", session_id=one, admission_id=done["admission_id"])
     assert receipt["outcome"] == "completed"
     lost = client.call("prompt.receipt", session_id=two, admission_id=running["admission_id"])
@@ -156,11 +166,33 @@ def test_nothing_acknowledged_is_missing_after_a_kill(
     for each in waiting:
         receipt = client.call("prompt.receipt", session_id=two, admission_id=each["admission_id"])
         assert receipt["status"] == "queued"
-    resumed = client.call("session.resume", session_id=two, after=seen[two][-1]["cursor"])
+    resumed = client.call("session.resume", session_id=two, after=committed(second)[-1]["cursor"])
     assert resumed["execution"] is None
     assert [row["status"] for row in resumed["pending"]] == ["unknown", "queued", "queued", "queued"]
     event = client.until(lambda e: e["type"] == "execution.lost")
     assert event["admission_id"] == running["admission_id"]
+    generation = event["payload"]["execution_generation"]
+    said = {"admission_id": running["admission_id"], "execution_generation": generation}
+    client.call("prompt.resolve_unknown", session_id=two, **said)
+    for each in waiting:
+        assert client.finished(each["admission_id"])["outcome"] == "completed"
+
+
+def test_an_execution_that_was_killed_at_a_safe_point_goes_on_once(
+    pair: tuple[Server, Client, Client, str, str], serve: Serve
+) -> None:
+    server, first, _, one, _ = pair
+    running = first.submit(one, "/do stream 120 10")
+    first.until(lambda e: e["type"] == "message.delta")
+    server.kill()
+    client = serve().connect()
+    client.call("session.resume", session_id=one, after="1:0")
+    assert client.finished(running["admission_id"])["outcome"] == "completed"
+    assert_kept(client, one, committed(first))
+    inputs = [e for e in client.events if e["type"] == "message.complete" and e["payload"]["role"] == "user"]
+    assert len(inputs) == 1, "the input was taken twice"
+    started = [e["payload"]["execution_generation"] for e in client.events if e["type"] == "execution.started"]
+    assert started == [1, 2]
 
 
 def test_a_command_that_was_running_does_not_outlive_a_killed_server(
