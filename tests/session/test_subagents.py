@@ -1,0 +1,202 @@
+"""Subagents: threads that an agent starts and waits for, and what other people may do with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from hermes_ws.contract.methods.prompts import SubmitParams
+from hermes_ws.contract.methods.questions import AnswerParams
+from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.session.roster import Roster
+from hermes_ws.session.session import Session
+from hermes_ws.wire.cursor import Cursor
+from tests.session.house import OWNER, House, People, Viewer, new_session, say
+
+
+def roster(runtime: ProfileRuntime, session: Session) -> Roster:
+    return Roster(runtime, session, runtime.scope)
+
+
+def told(viewer: Viewer, type: str) -> list[Any]:
+    return [event["payload"] for event in viewer.events if event["type"] == type]
+
+
+async def test_a_task_becomes_a_thread_and_its_last_words_the_result(runtime: ProfileRuntime) -> None:
+    session, thread, viewer = await new_session(runtime)
+    await say(thread, "/do delegate /do say The answer is 42.", "one")
+    ended = await viewer.until("execution.finished")
+    assert ended["payload"]["outcome"] == "completed"
+    (started,), (complete,) = told(viewer, "subagent.start"), told(viewer, "subagent.complete")
+    assert started["subagent_id"] == complete["subagent_id"]
+    assert (started["depth"], started["parent_id"], started["goal"]) == (1, "main", "/do say The answer is 42.")
+    assert complete["status"] == "completed"
+    assert "The answer is 42." in complete["summary"]
+    (done,) = told(viewer, "tool.complete")
+    assert "The answer is 42." in done["output"]
+    assert not done["is_error"]
+    (row,) = await roster(runtime, session).rows()
+    assert (row.status, row.parent_id, row.accepting_steer) == ("completed", "main", False)
+
+
+async def test_a_subagent_can_be_read_and_talked_to_when_it_has_finished(runtime: ProfileRuntime) -> None:
+    session, thread, viewer = await new_session(runtime)
+    await say(thread, "/do delegate /do say first", "one")
+    await viewer.until("execution.finished")
+    child = await session.thread(told(viewer, "subagent.start")[0]["thread_id"])
+    page = await child.snapshot(None, messages=True)
+    assert [message.role for message in page.messages or ()] == ["user", "assistant"]
+    reader = await Viewer.of(child)
+    await child.submit(
+        SubmitParams(
+            session_id=session.session_id, thread_id=child.key.thread_id, input_id="more", text="/do say second"
+        ),
+        OWNER,
+    )
+    await reader.until("execution.finished")
+    assert "second" in told(reader, "message.complete")[-1]["text"]
+    assert len(told(viewer, "subagent.complete")) == 1
+
+
+async def test_several_tasks_run_at_the_same_time(runtime: ProfileRuntime, people: People) -> None:
+    """Each waits for the other's question to be asked: one after the other they would never end."""
+    _, thread, viewer = await new_session(runtime)
+    tasks = '{"tasks": [{"goal": "/do ask one?"}, {"goal": "/do ask two?"}]}'
+    await say(thread, f"/do tool delegate_task {tasks}", "one")
+    await viewer.until("subagent.start")
+    await viewer.until("subagent.start")
+    first = await people.question(0)
+    second = await people.question(1)
+    assert first.thread_id != second.thread_id
+    assert {first.thread_id, second.thread_id} == {each["thread_id"] for each in told(viewer, "subagent.start")}
+    thread.interrupt(1)
+    ended = await viewer.until("execution.finished")
+    assert ended["payload"]["outcome"] == "interrupted"
+
+
+async def test_a_subagents_question_is_part_of_the_whole_sessions_state(
+    runtime: ProfileRuntime, people: People
+) -> None:
+    _, thread, viewer = await new_session(runtime)
+    await say(thread, "/do delegate /do ask which colour?", "one")
+    question = await people.question(0)
+    child = told(viewer, "subagent.start")
+    snapshot = await thread.snapshot(None, messages=False)
+    assert [(each.id, each.thread_id) for each in snapshot.questions] == [(question.id, question.thread_id)]
+    assert question.thread_id != "main"
+    assert snapshot.execution is not None
+    assert snapshot.execution.state == "running"
+    assert not child or child[0]["thread_id"] == question.thread_id
+    thread.interrupt(1)
+    await viewer.until("execution.finished")
+
+
+async def test_interrupting_a_parent_ends_its_children_and_keeps_their_results(runtime: ProfileRuntime) -> None:
+    session, thread, viewer = await new_session(runtime)
+    tasks = '{"tasks": [{"goal": "/do say early bird"}, {"goal": "/do say halfway\\n/do wait 3000"}]}'
+    await say(thread, f"/do tool delegate_task {tasks}", "one")
+    await viewer.until("subagent.start")
+    await viewer.until("subagent.start")
+    early, late = [await session.thread(each["thread_id"]) for each in told(viewer, "subagent.start")]
+    ends = await Viewer.of(early, Cursor(1, 0))
+    await ends.until("execution.finished")
+    ends.leave()
+    halfway = await Viewer.of(late, Cursor(1, 0))
+    await halfway.until("message.start")
+    await halfway.until("message.delta")
+    halfway.leave()
+    assert thread.interrupt(1).outcome == "accepted"
+    ended = await viewer.until("execution.finished")
+    assert ended["payload"]["outcome"] == "interrupted"
+    assert [each["status"] for each in told(viewer, "subagent.complete")] == ["completed", "interrupted"]
+    (done,) = told(viewer, "tool.complete")
+    assert "early bird" in done["output"]
+    assert "halfway" in done["output"]
+    assert [row.status for row in await roster(runtime, session).rows()] == ["completed", "interrupted"]
+    assert late.running is None
+    # The history is valid: the next turn goes on from it.
+    await say(thread, "/do say still here", "two")
+    await viewer.until("execution.finished")
+    assert "still here" in told(viewer, "message.complete")[-1]["text"]
+
+
+async def early_rows(runtime: ProfileRuntime, session: Session) -> list[str]:
+    return [row.status for row in await roster(runtime, session).rows()]
+
+
+async def test_a_follow_up_waits_and_leaves_the_children_alone(runtime: ProfileRuntime, people: People) -> None:
+    """TURN-09: what is said to the parent meanwhile is queued; only an interrupt ends anything."""
+    session, thread, viewer = await new_session(runtime)
+    await say(thread, "/do delegate /do ask may I?", "one")
+    question = await people.question(0)
+    second = await say(thread, "/do say after that", "two")
+    assert second.status == "queued"
+    assert await early_rows(runtime, session) == ["running"]
+    await runtime.sessions.answer(AnswerParams(id=question.id, result={"answers": {"q1": "yes"}}), OWNER)
+    outcomes = [(await viewer.until("execution.finished"))["payload"]["outcome"] for _ in range(2)]
+    assert outcomes == ["completed", "completed"]
+    assert await early_rows(runtime, session) == ["completed"]
+
+
+async def test_depth_and_number_are_bounded(house: House) -> None:
+    house.home("default", config="agent: {subagents: {depth: 1, at_once: 2}}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        session, thread, viewer = await new_session(runtime)
+        await say(thread, "/do delegate /do delegate /do say too deep", "one")
+        await viewer.until("execution.finished")
+        (row,) = await roster(runtime, session).rows()
+        child = await Viewer.of(await session.thread(row.thread_id))
+        assert "deep" in told(viewer, "subagent.complete")[0]["summary"]
+        child.leave()
+        three = '{"tasks": [{"goal": "a"}, {"goal": "b"}, {"goal": "c"}]}'
+        await say(thread, f"/do tool delegate_task {three}", "two")
+        await viewer.until("execution.finished")
+        assert "2 may be at the same time" in told(viewer, "tool.complete")[-1]["output"]
+        assert len(await roster(runtime, session).rows()) == 1
+
+
+async def test_only_the_live_execution_can_be_controlled(runtime: ProfileRuntime) -> None:
+    """OWNER-01: a stale, finished or foreign one is refused, and never listed."""
+    session, thread, viewer = await new_session(runtime)
+    other, _, _ = await new_session(runtime)
+    await say(thread, '/do tool delegate_task {"goal": "/do say here I am\\n/do wait 3000"}', "one")
+    subagent = (await viewer.until("subagent.start"))["payload"]["subagent_id"]
+    here, there = roster(runtime, session), roster(runtime, other)
+    with trio.fail_after(20):
+        while "here I am" not in (await here.tail(subagent))[1]:  # noqa: ASYNC110
+            await trio.sleep(0.02)
+    (row,) = await here.rows()
+    assert (row.status, row.accepting_steer, row.execution_generation) == ("running", True, 1)
+    assert await there.rows() == []
+    assert await there.tail(subagent) == (False, "", False)
+    assert await here.tail("main") == (False, "", False)
+    assert (await there.interrupt(subagent, None)).outcome == "no_active_execution"
+    assert (await there.steer(subagent, "x", None, OWNER)).outcome == "no_active_execution"
+    assert (await here.interrupt(subagent, 7)).outcome == "generation_mismatch"
+    assert (await here.steer(subagent, "be quick", 1, OWNER)).outcome == "accepted"
+    assert (await here.interrupt(subagent, 1)).outcome == "accepted"
+    ended = await viewer.until("execution.finished")
+    assert ended["payload"]["outcome"] == "completed", "the parent goes on when its child was ended"
+    assert told(viewer, "subagent.complete")[0]["status"] == "interrupted"
+    assert (await here.interrupt(subagent, None)).outcome == "no_active_execution"
+    assert await here.tail(subagent) == (False, "", False)
+
+
+async def test_an_agent_delegates_to_those_that_it_may(house: House) -> None:
+    home = house.home("default")
+    (home / "agents").mkdir()
+    (home / "agents" / "lead.md").write_text("---\nsubagents: [scout]\n---\nLead.\n")
+    (home / "agents" / "scout.md").write_text("---\ntoolsets: []\n---\nScout.\n")
+    async with house.served():
+        runtime = await house.runtime()
+        session, thread, viewer = await new_session(runtime, agent="lead")
+        await say(thread, '/do tool delegate_task {"goal": "look", "agent": "scout"}', "one")
+        await viewer.until("execution.finished")
+        (row,) = await roster(runtime, session).rows()
+        assert (row.agent, row.status) == ("scout", "completed")
+        assert "no tools in this conversation" in told(viewer, "subagent.complete")[0]["summary"]
+        await say(thread, '/do tool delegate_task {"goal": "look", "agent": "default"}', "two")
+        await viewer.until("execution.finished")
+        assert "may not delegate to 'default'" in told(viewer, "tool.complete")[-1]["output"]
