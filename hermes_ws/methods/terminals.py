@@ -19,6 +19,7 @@ from hermes_ws.contract.methods.terminals import (
     TerminalResizeParams,
 )
 from hermes_ws.journal.tail import ThreadTail
+from hermes_ws.methods.authority import check_directory
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall
 from hermes_ws.session.backends import backend_for
@@ -28,6 +29,7 @@ from hermes_ws.warden.grants import Size
 @handles(TERMINAL_OPEN)
 async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> TerminalOpened:
     """Start the program, and show it to the caller. The directory: as asked for, or the session's, or the profile's."""
+    await check_directory(call, params.cwd)
     runtime = call.runtime
     scope = await runtime.fresh_scope()
     session = None if params.session_id is None else await runtime.sessions.get(params.session_id)
@@ -35,7 +37,7 @@ async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> Termin
     cwd = await runtime.sessions.directory(scope, asked)
     terminals = runtime.ongoing.terminals
     terminals.check_room()
-    backend = backend_for(runtime, scope, cwd)
+    backend = backend_for(runtime, scope, cwd, params.session_id)
     command = tuple(params.command or backend.shell(""))
     size = Size(params.rows, params.columns)
     running = await backend.open(command, cwd, terminal=size)

@@ -41,7 +41,7 @@ class SessionHands:
         self._runtime = runtime
         self._scope = scope
         self._thread = thread
-        self._backend = backend_for(runtime, scope, cwd)
+        self._backend = backend_for(runtime, scope, cwd, None if thread is None else thread.session_id)
         self.cwd = cwd
 
     async def run(self, command: str, *, cwd: Path | None, deadline_s: float, on_output: Callable[[str], None]) -> Ran:

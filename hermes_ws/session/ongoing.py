@@ -7,6 +7,7 @@ from typing import Protocol, final
 
 from hermes_ws.journal.database import Database
 from hermes_ws.scope.terminal import TerminalPolicy
+from hermes_ws.session.containers import Containers
 from hermes_ws.session.processes import Processes
 from hermes_ws.session.terminals import Terminals
 
@@ -28,6 +29,7 @@ class Ongoing:
         self._home = home
         self.processes = Processes(home)
         self.terminals = Terminals(home)
+        self.containers = Containers()
 
     @property
     def count(self) -> int:
@@ -38,12 +40,14 @@ class Ongoing:
         """The session was put away for good."""
         await self.processes.end_session(session_id)
         await self.terminals.end_session(session_id)
+        await self.containers.end_session(session_id)
 
     def policy_is(self, policy: TerminalPolicy) -> None:
         """The profile was loaded again: what was started under another policy is ended, in a task of the profile."""
-        if self.count:
+        if self.count or self.containers.count:
             self._home.start_soon(lambda: self._end_others(policy), name="end what the policy no longer grants")
 
     async def _end_others(self, policy: TerminalPolicy) -> None:
         await self.processes.end_other_policies(policy)
         await self.terminals.end_other_policies(policy)
+        await self.containers.end_other_policies(policy)

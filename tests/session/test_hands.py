@@ -44,10 +44,9 @@ async def test_a_command_cannot_look_into_the_home_of_another_profile(house: Hou
         if runtime.confinement.level != "kernel":
             pytest.skip("nothing confines commands on this machine")
         _, thread, viewer = await new_session(runtime)
-        await say(thread, f"/do run cat {house.root}/work/.env {house.root}/default/.env", "one")
+        await say(thread, f"/do run cat {house.root}/work/config.yaml {house.root}/default/config.yaml", "one")
         complete = await viewer.until("tool.complete")
-        assert "shared-value" not in complete["payload"]["output"]
-        assert "«secret" not in complete["payload"]["output"]
+        assert "ONLY" not in complete["payload"]["output"]
         assert "terminal.read" in complete["payload"]["output"]
 
 
