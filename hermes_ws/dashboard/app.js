@@ -89,7 +89,7 @@ class Page {
     this.offer(ready.profiles);
     if (this.panes.length) put(this.state, text("catchingUp"));
     await this.look();
-    await Promise.all(this.panes.map((pane) => pane.resume().catch((error) => put(pane.problem, error.message))));
+    await Promise.all(this.panes.map((pane) => pane.resume().catch((/** @type {Error} */ error) => put(pane.problem, error.message))));
     put(this.state, text(restarted ? "restarted" : "connected"));
   }
 
@@ -201,7 +201,7 @@ class Page {
   }
 
   async profiles() {
-    const { profiles } = await this.gateway.call("profiles.list");
+    const { profiles } = await this.gateway.call("profiles.list", {});
     this.offer(profiles.map((/** @type {any} */ row) => row.name));
     this.lookSoon();
   }

@@ -7,7 +7,7 @@ import { text } from "./texts.js";
  * A form that says what became of it.
  * @param {string} label of its button
  * @param {(Node | string)[]} fields
- * @param {(form: FormData) => Promise<string | void>} submit gives what to say when it went well
+ * @param {(read: (name: string) => string) => Promise<string | void>} submit gives what to say when it went well
  */
 export function form(label, fields, submit) {
   const said = element("output.said", { role: "status" });
@@ -16,9 +16,11 @@ export function form(label, fields, submit) {
   );
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const data = new FormData(made);
+    const read = (/** @type {string} */ name) => String(data.get(name) ?? "");
     said.classList.remove("bad");
     try {
-      put(said, (await submit(new FormData(made))) || text("saved"));
+      put(said, (await submit(read)) || text("saved"));
     } catch (error) {
       said.classList.add("bad");
       put(said, `${/** @type {Error} */ (error).message} ${/** @type {any} */ (error).hint ?? ""}`);

@@ -1,5 +1,7 @@
 // The WebSocket: requests and replies, events, questions; comes back by itself and says how it stands.
 
+/** @typedef {import("../../clients/typescript/src/contract.ts").RpcMethods} Methods */
+
 const PROTOCOL = { major: 1, minor: 0 };
 
 /** Milliseconds before the first attempt to come back; doubled up to the longest. */
@@ -58,11 +60,12 @@ export class Gateway extends EventTarget {
   }
 
   /**
-   * @param {string} method
-   * @param {Record<string, any>} [params]
-   * @returns {Promise<any>}
+   * @template {keyof Methods} M
+   * @param {M} method
+   * @param {Methods[M]["params"]} params
+   * @returns {Promise<Methods[M]["result"]>}
    */
-  call(method, params = {}) {
+  call(method, params) {
     const socket = this.socket;
     if (!socket || socket.readyState !== WebSocket.OPEN) return Promise.reject(new Unknown("not connected"));
     const id = ++this.next;

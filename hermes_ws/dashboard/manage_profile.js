@@ -25,20 +25,20 @@ export async function profileTab({ gateway, profile, changed }) {
     element("ul", {}, confinement.notes.map((/** @type {string} */ note) => element("li", {}, note))),
     told.problems.length > 0 && element("h3", {}, text("problems")),
     element("ul", {}, told.problems.map((/** @type {string} */ problem) => element("li", {}, problem))),
-    form(text("rename"), [field(text("newName"), { name: "name", required: true })], async (data) => {
-      await gateway.call("profiles.rename", { profile, name: data.get("name") });
-      changed(String(data.get("name")));
+    form(text("rename"), [field(text("newName"), { name: "name", required: true })], async (read) => {
+      await gateway.call("profiles.rename", { profile, name: read("name") });
+      changed(read("name"));
     }),
-    form(text("clone"), [field(text("newName"), { name: "name", required: true })], async (data) => {
-      await gateway.call("profiles.clone", { profile, name: data.get("name") });
+    form(text("clone"), [field(text("newName"), { name: "name", required: true })], async (read) => {
+      await gateway.call("profiles.clone", { profile, name: read("name") });
       changed(profile);
     }),
-    form(text("create"), [field(text("newName"), { name: "name", required: true })], async (data) => {
-      await gateway.call("profiles.create", { name: data.get("name") });
+    form(text("create"), [field(text("newName"), { name: "name", required: true })], async (read) => {
+      await gateway.call("profiles.create", { name: read("name") });
       changed(profile);
     }),
-    form(text("delete"), [field(text("deleteSure"), { name: "confirm", required: true })], async (data) => {
-      await gateway.call("profiles.delete", { profile, confirm: data.get("confirm") });
+    form(text("delete"), [field(text("deleteSure"), { name: "confirm", required: true })], async (read) => {
+      await gateway.call("profiles.delete", { profile, confirm: read("confirm") });
       changed("");
     }),
   ];
@@ -55,8 +55,8 @@ export async function modelsTab({ gateway, profile }) {
       element("p", {}, provider.authenticated ? text("keySet") : text("keyMissing"), provider.warning && ` — ${provider.warning}`),
       element("p.soft", {}, provider.models.join(", ")),
       provider.kind !== "loopback" &&
-        form(text("save"), [field(text("newKey"), { name: "key", type: "password", required: true })], async (data) => {
-          await gateway.call("model.save_key", { profile, slug: provider.slug, api_key: data.get("key") });
+        form(text("save"), [field(text("newKey"), { name: "key", type: "password", required: true })], async (read) => {
+          await gateway.call("model.save_key", { profile, slug: provider.slug, api_key: read("key") });
         }),
       form(text("check"), [], async () => {
         const told = await gateway.call("model.check", { profile, slug: provider.slug });
@@ -78,8 +78,8 @@ export async function secretsTab({ gateway, profile }) {
         field(text("secretName"), { name: "name", required: true, pattern: "[A-Za-z_][A-Za-z0-9_]*" }),
         field(text("secretValue"), { name: "value", type: "password", required: true }),
       ],
-      async (data) => {
-        await gateway.call("secrets.set", { profile, name: data.get("name"), value: data.get("value") });
+      async (read) => {
+        await gateway.call("secrets.set", { profile, name: read("name"), value: read("value") });
       },
     ),
   ];
@@ -104,8 +104,8 @@ export async function settingsTab({ gateway, profile }) {
               element("input", { name: "value", value: JSON.stringify(setting.value), class: setting.default ? "default" : "own" }),
             ),
           ],
-          async (data) => {
-            await gateway.call("config.set", { profile, key: setting.key, value: JSON.parse(String(data.get("value"))) });
+          async (read) => {
+            await gateway.call("config.set", { profile, key: setting.key, value: JSON.parse(read("value")) });
           },
         ),
       ),

@@ -52,7 +52,7 @@ export async function usageTab({ gateway, profile }) {
 
 /** @type {import("./manage.js").Tab} */
 export async function tokensTab({ gateway }) {
-  const { tokens } = await gateway.call("token.list");
+  const { tokens } = await gateway.call("token.list", {});
   if (!tokens.length) return [element("p.empty", {}, text("noTokens"))];
   return tokens.map((/** @type {any} */ token) => {
     const row = element(
@@ -78,7 +78,7 @@ export async function tokensTab({ gateway }) {
 
 /** @type {import("./manage.js").Tab} */
 export async function serverTab({ gateway }) {
-  const told = await gateway.call("runtime.statistics");
+  const told = await gateway.call("runtime.statistics", {});
   return [
     element(
       "dl",

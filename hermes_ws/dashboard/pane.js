@@ -19,6 +19,8 @@ export class Pane {
   constructor(gateway, session, render, page) {
     this.gateway = gateway;
     this.page = page;
+    /** @type {{said: string, id: string} | null} */
+    this.sending = null;
     this.conversation = new Conversation(session.session_id, session.profile);
     this.transcript = new Transcript(this.conversation, render, {
       edit: (item) => this.edit(item),
@@ -70,7 +72,10 @@ export class Pane {
     return this.conversation.sessionId;
   }
 
-  /** Take the snapshot and listen from it; after a lost connection, from where the page stands. */
+  /**
+   * Take the snapshot and listen from it; after a lost connection, from where the page stands.
+   * @returns {Promise<any>}
+   */
   async resume() {
     const after = this.conversation.cursor;
     const params = { session_id: this.sessionId, profile: this.conversation.profile };

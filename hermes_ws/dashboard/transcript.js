@@ -106,11 +106,8 @@ export class Transcript {
 
   /** @param {HTMLElement} row @param {any} item */
   reasoning(row, item) {
-    let body = row.querySelector("pre");
-    if (!body) {
-      body = element("pre", { dir: "auto" });
-      row.append(element("details", {}, element("summary", {}, text("reasoning")), body));
-    }
+    const body = row.querySelector("pre") ?? element("pre", { dir: "auto" });
+    if (!row.contains(body)) row.append(element("details", {}, element("summary", {}, text("reasoning")), body));
     put(body, item.text);
   }
 
