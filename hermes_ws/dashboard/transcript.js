@@ -19,8 +19,8 @@ export class Transcript {
     this.acts = acts;
     this.conversation = conversation;
     this.render = render;
-    this.list = element("ol.items", { role: "log", "aria-live": "polite", "aria-relevant": "additions" });
-    this.scroller = element("div.transcript", { tabindex: "0" }, this.list);
+    this.list = element("ol.items");
+    this.scroller = element("div.transcript", { tabindex: "0", role: "log", "aria-live": "polite", "aria-label": text("agent") }, this.list);
     /** @type {Map<string, HTMLElement>} */
     this.drawn = new Map();
     /** @type {Set<any>} */
