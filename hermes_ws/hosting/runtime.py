@@ -27,6 +27,7 @@ from hermes_ws.hosting.reaper import Reaper
 from hermes_ws.hosting.runtime_life import TRANSITIONS, Happened, State, Statistics, Surroundings, prepare
 from hermes_ws.hosting.schedules import Schedules
 from hermes_ws.hosting.timers import Timers
+from hermes_ws.hosting.vault import FileVault
 from hermes_ws.hosting.wardens import Wardens
 from hermes_ws.journal import recovery
 from hermes_ws.journal.database import Database
@@ -61,6 +62,8 @@ class ProfileRuntime:
         self.audience: Final = around.audience
         self.limiter: Final = trio.CapacityLimiter(THREADS)
         self.base_environment: Final = around.base_environment
+        self.vault: Final = FileVault(home)
+        """Where the profile's logins lie; closed until somebody opens it."""
         self.draining = False
         self.state = State.OPENING
         self.failure: HermesError | None = None
@@ -391,25 +394,20 @@ class ProfileRuntime:
         self.sessions.interrupt_all()
         with trio.move_on_after(FINISH_WITHIN_S):
             await self.sessions.wait_until_idle()
+            await self._bound(self.sessions.end_all, "end of sessions")
 
     async def _give_free(self) -> None:
         """Everything that is not a task. Each part is tried, whatever became of the others."""
         if self._log is not None:
-            await self._bound_flush(self._log)
+            await self._bound(self._log.flush, "last lines of the log")
         if self._journal is not None:
             with contextlib.suppress(HermesError):
                 await self._journal.close()
 
-    async def _bound_flush(self, log: ProfileLog) -> None:
-        done = trio.Event()
-
-        async def flush() -> None:
-            await log.flush()
-            done.set()
-
+    async def _bound(self, fn: Callable[[], Awaitable[object]], name: str) -> None:
+        """Await something of the profile, bound to it, when no task of it can be started any more."""
         async with trio.open_nursery() as nursery:
-            self._context.copy().run(lambda: nursery.start_soon(flush, name=f"{self.name}: last lines of the log"))
-            await done.wait()
+            self._context.copy().run(lambda: nursery.start_soon(fn, name=f"{self.name}: {name}"))
 
     def _report(self, error: Exception) -> None:
         """Leave word in the profile's log; of an unforeseen failure also in the process's, where nothing is redacted,

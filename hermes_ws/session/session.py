@@ -40,6 +40,8 @@ class Session:
         self._opening = trio.Lock()
         self._approvals = SessionApprovals()
         self.record = record
+        self.worked = False
+        """Whether an execution has begun since it was opened: then there is something to end."""
         self.session_id: Final = record.session_id
 
     @property
@@ -142,6 +144,9 @@ class Session:
         """One of its threads is gone for good."""
         self._threads.pop(thread_id, None)
 
+    def _began(self) -> None:
+        self.worked = True
+
     async def _open(self, key: ThreadKey) -> Thread:
         journal = self._runtime.journal
         record = await journal.read(lambda connection: thread_rows.get(connection, key))
@@ -158,6 +163,7 @@ class Session:
             rested=self._rested,
             keys=self._keys,
             sibling=self.thread,
+            began=self._began,
         )
         return Thread(place, owner=self)
 

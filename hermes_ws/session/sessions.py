@@ -28,7 +28,7 @@ from hermes_ws.journal.database import Transaction
 from hermes_ws.journal.sessions import CreatedSession, NewSession, SessionRecord, SessionSummary
 from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
-from hermes_ws.session import identifiers
+from hermes_ws.session import ending, identifiers
 from hermes_ws.session.info import session_info
 from hermes_ws.session.launch import Keys, Launch
 from hermes_ws.session.mutations import Applied, Mutations
@@ -99,6 +99,9 @@ class Sessions:
                 self._used[session_id] = (session, now)
             elif now - used >= idle_s:
                 del self._used[session_id]
+                if session.worked and self._runtime.scope.config.hooks.session_end:
+                    end = (ending.run_hooks, self._runtime, self.keys, session)
+                    self._runtime.start_soon(*end, name=f"end of {session_id}")
                 self._forgotten[session_id] = tuple(thread.key for thread in session.threads)
 
     async def begin(self) -> None:
@@ -119,6 +122,12 @@ class Sessions:
             for thread in session.threads:
                 if thread.active is not None:
                     thread.active.interrupt()
+
+    async def end_all(self) -> None:
+        """Do what sessions want done at their end, side by side, as when the profile closes."""
+        async with trio.open_nursery() as nursery:
+            for session in tuple(self._known.values()):
+                nursery.start_soon(ending.run_hooks, self._runtime, self.keys, session)
 
     # --- making and finding ------------------------------------------------------------------------------------------
 
@@ -241,6 +250,7 @@ class Sessions:
             return Closed(closed=False)
         if session.busy:
             raise SessionBusy("An execution is active or queued.", hint="Wait for it, or interrupt it.")
+        await ending.run_hooks(self._runtime, self.keys, session)
         self._let_go(session_id, tuple(thread.key for thread in session.threads), "closed")
         self._end_ongoing(session_id)
         return Closed(closed=True)
@@ -248,7 +258,7 @@ class Sessions:
     def _end_ongoing(self, session_id: str) -> None:
         """What the session left in the background ends with it, unless the profile keeps it."""
         runtime = self._runtime
-        if runtime.scope.terminal.background == "end" and runtime.ongoing.count:
+        if runtime.scope.terminal.background == "end" and (runtime.ongoing.count or runtime.ongoing.containers.count):
             runtime.start_soon(runtime.ongoing.end_session, session_id, name=f"what {session_id} left running")
 
     def _edited(self, applied: Applied) -> None:

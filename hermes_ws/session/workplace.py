@@ -31,3 +31,5 @@ class Workplace:
     keys: Keys
     sibling: Callable[[str], Awaitable[Sibling]]
     """Another thread of the same session, by its id. Raises `ThreadUnknown`."""
+    began: Callable[[], None]
+    """Called when a turn begins."""
