@@ -30,6 +30,7 @@ from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.scope.current import Bound, bind, in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session import safe
+from hermes_ws.session.asker import ExecutionAsker, keeping
 from hermes_ws.session.checkpoints import FileCheckpoints
 from hermes_ws.session.hands import SessionHands
 from hermes_ws.session.hooks import SessionHooks
@@ -37,7 +38,7 @@ from hermes_ws.session.launch import Keys, Launch
 from hermes_ws.session.library import ProfileLibrary
 from hermes_ws.session.narration import Narration
 from hermes_ws.session.ports import Runtime
-from hermes_ws.session.questions import Asking, ExecutionAsker
+from hermes_ws.session.questions import Asking
 from hermes_ws.session.rulebook import ProfileRules
 from hermes_ws.session.steering import ExecutionSteering
 from hermes_ws.session.subagents import Delegations
@@ -163,6 +164,7 @@ class Briefing:
         scope = await runtime.fresh_scope()
         with bind(Bound(scope, None, key.session_id, self._asking.execution_generation)):
             began()
+            place.began()
             origin = await runtime.journal.read(lambda connection: lineage.get(connection, key))
             found = await ground(runtime, place.session, origin, place.keys, scope)
             budget = scope.config.agent.run_budget_seconds
@@ -179,7 +181,13 @@ class Briefing:
         place, record = self._place, self._record
         runtime, scope, launch = place.runtime, found.scope, found.launch
         history = await runtime.journal.read(lambda connection: summaries.history(connection, place.key))
-        asker = ExecutionAsker(place.questions, self._asking)
+        asker = ExecutionAsker(
+            place.questions,
+            self._asking,
+            runtime,
+            keeping(runtime, runtime.scope),
+            deadline_s=scope.config.questions.deadline_s,
+        )
         hands = SessionHands(runtime, scope, found.cwd, place.key)
         hooks = SessionHooks(runtime, scope, hands, asker, self._narration, place.key, launch)
         if len(history) == 1 and origin is None:

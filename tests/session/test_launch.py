@@ -1,0 +1,196 @@
+"""What a session is made with, and what that means for its turns: options, keys, safe mode, hooks, budgets, the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes_ws.contract.errors import LaunchCredentialsUnavailable
+from hermes_ws.contract.methods.questions import AnswerParams
+from hermes_ws.contract.methods.sessions import CreateParams
+from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.session.launch import Keys, Launch
+from tests.session.house import OWNER, House, People, Viewer, new_session, say
+
+
+def told(viewer: Viewer, type: str) -> list[Any]:
+    return [event["payload"] for event in viewer.events if event["type"] == type]
+
+
+async def run(thread: Any, viewer: Viewer, text: str, input_id: str = "one") -> Any:
+    await say(thread, text, input_id)
+    return (await viewer.until("execution.finished"))["payload"]
+
+
+def skill(home: Path, name: str, text: str) -> None:
+    folder = home / "skills" / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\ndescription: about {name}\n---\n{text}\n")
+
+
+def test_a_launch_request_is_kept_without_its_key() -> None:
+    params = CreateParams(
+        provider="mine", model="m", base_url="https://models.example/v1", api_key="sk-1234567890", yolo=True
+    )
+    kept = Launch.of(params).overrides()
+    assert "sk-1234567890" not in str(kept)
+    assert Launch.read(kept).has_key
+    assert Launch.read(kept).options() == {"yolo": True}
+    assert "sk-1234567890" not in repr(params)
+
+
+def test_a_key_that_the_server_no_longer_has_is_said_to_be_missing() -> None:
+    launch = Launch(has_key=True)
+    keys = Keys()
+    keys.keep("s1", "sk-1")
+    assert keys.of("s1", launch) == "sk-1"
+    assert Keys().of("s1", Launch()) is None
+    with pytest.raises(LaunchCredentialsUnavailable):
+        Keys().of("s1", launch)
+
+
+async def test_an_address_goes_with_a_key_of_the_same_request() -> None:
+    with pytest.raises(ValueError, match="base_url needs the api_key"):
+        CreateParams(base_url="https://elsewhere.example")
+
+
+async def test_after_a_restart_a_session_with_a_key_of_its_own_says_so(house: House) -> None:
+    async with house.served():
+        runtime = await house.runtime()
+        session, _ = await runtime.sessions.create(CreateParams(api_key="sk-gone-1234567"), OWNER)
+    for path in house.root.rglob("*"):
+        if path.is_file():
+            assert b"sk-gone-1234567" not in path.read_bytes(), path
+    async with house.served():
+        runtime = await house.runtime()
+        again = await runtime.sessions.get(session.session_id)
+        thread = await again.thread("main")
+        ended = await run(thread, await Viewer.of(thread), "hello")
+        assert ended["error"]["type"] == "launch_credentials_unavailable"
+
+
+async def test_skills_are_rendered_once_into_the_prompt(house: House) -> None:
+    home = house.home("default")
+    skill(home, "brew", "Use clean water.")
+    async with house.served():
+        runtime = await house.runtime()
+        session, _ = await runtime.sessions.create(CreateParams(skills=["brew"]), OWNER)
+        (home / "skills" / "brew" / "SKILL.md").write_text("Changed.")
+        assert "Use clean water." in Launch.read(session.record.launch).frozen
+
+
+async def test_a_title_comes_from_the_first_words_and_never_replaces_one(runtime: ProfileRuntime) -> None:
+    session, thread, viewer = await new_session(runtime)
+    await run(thread, viewer, "Please tidy the shed\n/do say done")
+    info = told(viewer, "session.info")[-1]
+    assert info["info"]["title"] == "Please tidy the shed"
+    assert info["revision"] == session.record.revision == 1
+    named, other, second = await new_session(runtime, title="Mine")
+    await run(other, second, "Please tidy the shed")
+    assert named.record.title == "Mine"
+    assert not told(second, "session.info")
+
+
+async def test_at_the_limit_the_person_is_asked_whether_to_go_on(runtime: ProfileRuntime, people: People) -> None:
+    _, thread, viewer = await new_session(runtime, max_turns=1)
+    await say(thread, "/do run true\n\n/do say and then", "one")
+    question = await people.question(0)
+    assert (question.kind, question.params["turns"]) == ("continue", 1)
+    await runtime.sessions.answer(AnswerParams(id=question.id, result={"continue": True}), OWNER)
+    await viewer.until("execution.finished", outcome="completed")
+    assert "and then" in told(viewer, "message.complete")[-1]["text"]
+    await say(thread, "/do run true\n\n/do say never", "two")
+    question = await people.question(1)
+    await runtime.sessions.answer(AnswerParams(id=question.id, result={"continue": False}), OWNER)
+    await viewer.until("execution.finished", outcome="completed")
+    assert told(viewer, "notice")[-1]["type"] == "max_turns"
+    assert "never" not in told(viewer, "message.complete")[-1]["text"]
+
+
+async def test_safe_mode_finds_nothing_of_the_profile(house: House) -> None:
+    home = house.home("default", env="TOKEN=secret-value-123456\n", config="terminal: {env: [TOKEN]}\n")
+    (home / "SOUL.md").write_text("I am the soul.")
+    (home / "memories").mkdir()
+    (home / "memories" / "MEMORY.md").write_text("I remember.")
+    skill(home, "brew", "Use clean water.")
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime, safe_mode=True, yolo=True)
+        await run(thread, viewer, f"/do run echo [$TOKEN]; ls -a; pwd; ls {home} 2>&1")
+        (done,) = told(viewer, "tool.complete")
+        assert "[]" in done["output"]
+        assert "secret-value-123456" not in done["output"]
+        assert "SOUL.md" not in done["output"]
+        assert "/cache/safe/" in done["output"]
+
+
+async def test_an_execution_ends_with_its_budget(house: House) -> None:
+    house.home("default", config="agent: {run_budget_seconds: 0.2}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime)
+        ended = await run(thread, viewer, "/do say so far\n/do wait 3000")
+        assert (ended["outcome"], ended["error"]["type"]) == ("failed", "limit_reached")
+
+
+HOOKS = """
+hooks:
+  session_start: [{command: 'echo start >> hooks.txt'}]
+  turn_end: [{command: 'echo turn >> hooks.txt'}]
+  session_end: [{command: 'echo end >> hooks.txt'}]
+"""
+
+
+async def test_hooks_run_around_a_session_and_its_turns(house: House) -> None:
+    home = house.home("default", config=HOOKS)
+    async with house.served():
+        runtime = await house.runtime()
+        session, thread, viewer = await new_session(runtime, accept_hooks=True)
+        await run(thread, viewer, "one", "one")
+        await run(thread, viewer, "two", "two")
+        await runtime.sessions.wait_until_idle()
+        await runtime.sessions.close(session.session_id)
+        assert (home / "home" / "hooks.txt").read_text().split() == ["start", "turn", "turn", "end"]
+
+
+async def test_a_drain_ends_sessions_as_well(house: House) -> None:
+    home = house.home("default", config=HOOKS)
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime, accept_hooks=True)
+        await run(thread, viewer, "one")
+    assert (home / "home" / "hooks.txt").read_text().split() == ["start", "turn", "end"]
+
+
+async def test_a_hook_runs_once_somebody_has_accepted_it(house: House, people: People) -> None:
+    home = house.home("default", config="hooks: {turn_end: [{command: 'echo ran >> hooks.txt'}]}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime)
+        await say(thread, "one", "one")
+        question = await people.question(0)
+        assert (question.params["tool"], question.params["choices"]) == ("hook", ["always", "deny"])
+        await runtime.sessions.answer(AnswerParams(id=question.id, result={"choice": "deny"}), OWNER)
+        await viewer.until("execution.finished")
+        assert not (home / "home" / "hooks.txt").exists()
+        await say(thread, "two", "two")
+        question = await people.question(1)
+        await runtime.sessions.answer(AnswerParams(id=question.id, result={"choice": "always"}), OWNER)
+        await viewer.until("execution.finished")
+        await run(thread, viewer, "three", "three")
+        assert (home / "home" / "hooks.txt").read_text().split() == ["ran", "ran"]
+
+
+async def test_a_hook_before_a_tool_can_refuse_the_call(house: House) -> None:
+    command = "grep -q forbidden && echo not that file && exit 1 || true"
+    house.home("default", config=f"hooks: {{tool_before: [{{command: '{command}'}}]}}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime, accept_hooks=True)
+        await run(thread, viewer, "/do write forbidden.txt x\n/do write allowed.txt y")
+        refused, done = told(viewer, "tool.complete")
+        assert "not that file" in refused["output"]
+        assert refused["is_error"]
+        assert not done["is_error"]
