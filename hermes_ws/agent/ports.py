@@ -6,7 +6,7 @@ The rooms above implement these; the twins in the tests do too. Nothing here kno
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, final
 
@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from hermes_ws.contract.content import Block, Message, Role, ToolCallBlock, ToolResultBlock, Usage
 from hermes_ws.contract.model import Params, Result
+from hermes_ws.contract.questions import ConnectionParams
 from hermes_ws.contract.registry import Question
 from hermes_ws.scope.sections import RuleConfig
 
@@ -258,6 +259,21 @@ class Hands(Protocol):
         ...
 
 
+class ModelMachine(Protocol):
+    """What a model needs of the machine, for the bound profile."""
+
+    async def mint(self, provider: str, command: Sequence[str], env: Mapping[str, str]) -> str:
+        """The key that a command prints, run confined. Raises ModelUnauthorised."""
+        ...
+
+    async def local(self, model: str) -> tuple[str, str]:
+        """Start a model of this machine, if it does not run: its base URL, and the key that it wants.
+
+        Raises ModelFailed where it is not installed, or does not start.
+        """
+        ...
+
+
 class Pipe(Protocol):
     """A program that goes on, with pipes to it. Nothing is redacted: this is for protocols, not for people."""
 
@@ -295,6 +311,16 @@ class Steering(Protocol):
         ...
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A person's login to a site, for a command's environment and for nobody's eyes."""
+
+    username: str = field(repr=False)
+    password: str = field(repr=False)
+    code: str | None = field(default=None, repr=False)
+
+
 class Asker(Protocol):
     """Who can ask a person."""
 
@@ -303,6 +329,16 @@ class Asker(Protocol):
 
         Raises NoAnswerer at once when nobody can answer this kind, QuestionExpired when the deadline passes.
         """
+        ...
+
+    async def login(self, origin: str, site: str, *, code: bool) -> Login:
+        """The login of a site from the profile's vault, with a one-time code if one is wanted; the person is asked for
+        what is missing. Raises PermissionDenied when they would not say, NoAnswerer, QuestionExpired.
+        """
+        ...
+
+    async def post(self, params: ConnectionParams) -> str:
+        """Ask for a connection, and wait for nothing; the id of the question. Raises NoAnswerer."""
         ...
 
 

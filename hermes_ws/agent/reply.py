@@ -138,6 +138,8 @@ class _Receiving:
         self._message_id: str | None = None
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._thought: list[str] = []
+        self._signature = ""
         self._calls: list[RequestedCall] = []
         self._characters = 0
         self._usage = UsagePiece(0, 0)
@@ -149,8 +151,10 @@ class _Receiving:
             case TextPiece(text):
                 await self._begin(len(text))
                 self._say(self._redact_text.feed(scrub(text)))
-            case ReasoningPiece(text):
+            case ReasoningPiece(text, signature):
                 await self._begin(len(text))
+                self._thought.append(text)
+                self._signature = signature or self._signature
                 self._think(self._redact_reasoning.feed(scrub(text)))
             case ToolCallPiece():
                 await self._begin(0)
@@ -184,7 +188,10 @@ class _Receiving:
     def _content(self, *, with_calls: bool) -> list[Block]:
         content: list[Block] = []
         if self._reasoning:
-            content.append(ReasoningBlock(text="".join(self._reasoning)))
+            shown = "".join(self._reasoning)
+            # Signed are the very words: a thought from which a secret was taken cannot be given back.
+            signature = self._signature if with_calls and shown == "".join(self._thought) else ""
+            content.append(ReasoningBlock(text=shown, signature=signature or None))
         if self._text:
             content.append(TextBlock(text="".join(self._text)))
         if with_calls:

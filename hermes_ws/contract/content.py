@@ -17,10 +17,30 @@ class TextBlock(Result):
 
 
 class ReasoningBlock(Result):
-    """What the model thought aloud, where its provider shows it."""
+    """What the model thought aloud, where its provider shows it. Some providers want it back as they signed it."""
 
     type: Literal["reasoning"] = "reasoning"
     text: str
+    signature: str | None = None
+
+
+class ImageBlock(Result):
+    """A picture that the user attached: the hash of its content, which `blob.get` gives, and its media type."""
+
+    type: Literal["image"] = "image"
+    blob: str
+    media_type: str
+    name: str = ""
+
+
+class FileBlock(Result):
+    """A file that the user attached, likewise. `size` counts bytes."""
+
+    type: Literal["file"] = "file"
+    blob: str
+    media_type: str
+    name: str
+    size: int
 
 
 class ToolCallBlock(Result):
@@ -42,7 +62,9 @@ class ToolResultBlock(Result):
     is_error: bool = False
 
 
-Block = Annotated[TextBlock | ReasoningBlock | ToolCallBlock | ToolResultBlock, Field(discriminator="type")]
+Block = Annotated[
+    TextBlock | ReasoningBlock | ImageBlock | FileBlock | ToolCallBlock | ToolResultBlock, Field(discriminator="type")
+]
 
 Role = Literal["user", "assistant", "tool"]
 

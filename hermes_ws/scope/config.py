@@ -30,6 +30,7 @@ from hermes_ws.scope.sections import (
     LimitsConfig,
     ModelConfig,
     ProfilesConfig,
+    QuestionsConfig,
     ProviderConfig,
     QuickCommandConfig,
     RetentionConfig,
@@ -49,7 +50,7 @@ CONFIG_BYTES = 262_144
 PROBLEMS_SHOWN = 5
 """A person mends a few at a time; `problems` in the data has them all."""
 
-BUILT_IN_PROVIDERS = ("loopback", "openai")
+BUILT_IN_PROVIDERS = ("loopback", "openai", "anthropic", "local")
 """Providers that need no entry under `providers`."""
 
 
@@ -68,6 +69,7 @@ class ProfileConfig(Section):
     compaction: CompactionConfig = CompactionConfig()
     hooks: HooksConfig = HooksConfig()
     quick_commands: Mapping[str, QuickCommandConfig] = {}
+    questions: QuestionsConfig = QuestionsConfig()
     display: DisplayConfig = DisplayConfig()
     server: ServerConfig = ServerConfig()
     limits: LimitsConfig = LimitsConfig()

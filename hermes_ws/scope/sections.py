@@ -71,7 +71,7 @@ class ModelConfig(Section):
 
 @final
 class ProviderConfig(Section):
-    kind: Literal["openai", "loopback"] | None = None
+    kind: Literal["openai", "anthropic", "local", "loopback"] | None = None
     """The protocol that is spoken; absent means that the provider's name tells it."""
     base_url: Name | None = Field(default=None, repr=False, json_schema_extra={"secret": True})
     """Where the provider answers, for example http://127.0.0.1:11434/v1."""
@@ -79,6 +79,11 @@ class ProviderConfig(Section):
     """A reference to the key, for example ${MY_KEY}, with MY_KEY in .env."""
     headers: Mapping[str, str] = Field(default={}, repr=False, json_schema_extra={"secret": True})
     """Further headers of each request."""
+    key_command: tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...] = ()
+    """A program and its arguments that print a key, where keys are made for the moment. It is run in the profile's
+    confined child, once a turn, and again when the key is refused."""
+    key_env: tuple[Variable, ...] = ()
+    """The names of secrets that `key_command` finds in its environment."""
 
 
 @final
@@ -267,6 +272,13 @@ class ApprovalsConfig(Section):
     dangers: bool = True
     """Whether what deletes, gains privileges, runs what a network gives, touches credentials or rewrites history is
     asked about also where a rule with a pattern, or `mode: auto`, would allow it."""
+
+
+@final
+class QuestionsConfig(Section):
+    deadline_s: Seconds | None = None
+    """After which a question that nobody answered expires; absent means that it waits. The agent is told that nobody
+    answered, which is no refusal."""
 
 
 @final

@@ -11,7 +11,7 @@ from typing import Final, final
 import orjson
 from pydantic import JsonValue
 
-from hermes_ws.contract.content import Message, ReasoningBlock, TextBlock, ToolCallBlock
+from hermes_ws.contract.content import FileBlock, ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock
 from hermes_ws.journal.sessions import SessionRecord
 
 FORMAT: Final = "hermes-ws.session"
@@ -83,6 +83,8 @@ def _told(message: Message) -> Iterator[str]:
         elif isinstance(block, ToolCallBlock):
             arguments = orjson.dumps(block.arguments, option=orjson.OPT_INDENT_2).decode()
             yield from (f"Calls `{block.name}`:", "", *_fenced(arguments, "json"))
+        elif isinstance(block, ImageBlock | FileBlock):
+            yield from (f"[{block.name or block.media_type}: {block.blob}]", "")
         else:
             failed = " failed" if block.is_error else ""
             yield from (f"`{block.name}`{failed}:", "", *_fenced(block.output))

@@ -8,6 +8,7 @@ from typing import Any
 import h11
 
 from hermes_ws.agent.models.endpoint import Endpoint, Patience
+from hermes_ws.agent.models.http_model import HttpModel
 from hermes_ws.agent.models.model import (
     Model,
     ModelRequest,
@@ -15,7 +16,7 @@ from hermes_ws.agent.models.model import (
     TextPiece,
     ToolSpec,
 )
-from hermes_ws.agent.models.openai import OpenAIModel
+from hermes_ws.agent.models.openai import openai
 from hermes_ws.contract.content import Message
 from hermes_ws.contract.errors import ModelFailed
 from hermes_ws.scope.secrets import Secrets
@@ -25,10 +26,11 @@ from tests.agent.twins import user
 KEY = "sk-test_4711-abcdefgh"
 
 
-def model_of(server: ChatServer, *, key: str | None = KEY, **more: Any) -> OpenAIModel:
+def model_of(server: ChatServer, *, key: str | None = KEY, **more: Any) -> HttpModel:
     reach = Endpoint(server.base_url, "127.0.0.1", key, {"X-Extra": "yes"}, "KEY in .env (providers.mine.api_key)")
+    settings = {name: more.pop(name) for name in ("reasoning", "temperature", "max_tokens") if name in more}
     values: dict[str, Any] = {"patience": Patience(), "redact": Secrets({"KEY": KEY}).redact, **more}
-    return OpenAIModel("tiny-1", reach, **values)
+    return HttpModel("tiny-1", reach, openai(**settings), **values)
 
 
 async def ask(model: Model, *messages: Message, tools: Sequence[ToolSpec] = ()) -> list[Piece]:

@@ -13,8 +13,8 @@ from hermes_ws.agent.approvals import ApprovalPolicy
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.models.choose import choose, endpoint
 from hermes_ws.agent.models.fallback import FallbackModel
+from hermes_ws.agent.models.http_model import HttpModel
 from hermes_ws.agent.models.loopback import LoopbackModel
-from hermes_ws.agent.models.openai import OpenAIModel
 from hermes_ws.agent.request import settings_of
 from hermes_ws.contract.errors import ModelFailed, ModelUnauthorised
 from hermes_ws.scope.home import ProfileHome
@@ -50,7 +50,7 @@ def test_a_provider_is_reached_with_what_its_own_profile_holds(tmp_path: Path, m
     monkeypatch.setenv("MY_KEY", "another's")
     scope = scope_of(tmp_path, MINE, "MY_KEY=own-key-1234\nORG=acme\n")
     model = choose(scope, {})
-    assert isinstance(model, OpenAIModel)
+    assert isinstance(model, HttpModel)
     reach = endpoint(scope, "mine", scope.config.providers["mine"])
     assert (reach.base_url, reach.api_key, dict(reach.headers)) == (
         "http://127.0.0.1:9/v1",
@@ -71,7 +71,7 @@ def test_openai_takes_its_key_by_its_usual_name(tmp_path: Path) -> None:
     with pytest.raises(ModelUnauthorised) as raised:
         choose(scope_of(tmp_path, config), {})
     assert "OPENAI_API_KEY" in raised.value.hint
-    assert isinstance(choose(scope_of(tmp_path, config, "OPENAI_API_KEY=sk-12345678\n"), {}), OpenAIModel)
+    assert isinstance(choose(scope_of(tmp_path, config, "OPENAI_API_KEY=sk-12345678\n"), {}), HttpModel)
 
 
 def test_the_usual_key_is_not_sent_to_another_address(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_fallbacks_stand_in_their_order_unless_a_model_was_asked_for(tmp_path: P
     config = MINE.replace("name: tiny", "name: tiny, fallbacks: [{provider: loopback, name: spare}]")
     scope = scope_of(tmp_path, config, "MY_KEY=own-key-1234\nORG=acme\n")
     assert isinstance(choose(scope, {}), FallbackModel)
-    assert isinstance(choose(scope, {"model": "other"}), OpenAIModel)
+    assert isinstance(choose(scope, {"model": "other"}), HttpModel)
 
 
 def test_the_settings_of_a_turn_come_from_the_scope(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 import trio
 
 from hermes_ws.agent.models import endpoint as bounds
-from hermes_ws.agent.models import openai
+from hermes_ws.agent.models import http_model
 from hermes_ws.agent.models.endpoint import Endpoint, Patience
 from hermes_ws.agent.models.fallback import FallbackModel
+from hermes_ws.agent.models.http_model import HttpModel
 from hermes_ws.agent.models.model import (
     EndPiece,
     Model,
@@ -21,7 +22,7 @@ from hermes_ws.agent.models.model import (
     RetryPiece,
     TextPiece,
 )
-from hermes_ws.agent.models.openai import OpenAIModel
+from hermes_ws.agent.models.openai import openai
 from hermes_ws.contract.errors import ModelRateLimited, ModelUnauthorised
 from tests.agent.chat_model import KEY, ask, ask_until_failure, delta, hang, model_of, refusing, saying, sending, text
 from tests.agent.chat_server import Answer, ChatServer, Wire
@@ -122,7 +123,7 @@ async def test_an_endpoint_that_is_not_there_is_said(server: ChatServer) -> None
 
 async def test_an_endpoint_that_does_not_speak_tls_is_said(server: ChatServer) -> None:
     reach = Endpoint(f"https://127.0.0.1:{server.port}/v1", "127.0.0.1", KEY, {}, "KEY in .env")
-    _, failed = await ask_until_failure(OpenAIModel("m", reach, patience=Patience(), redact=str))
+    _, failed = await ask_until_failure(HttpModel("m", reach, openai(), patience=Patience(), redact=str))
     assert "cannot be reached" in failed.message
     assert server.asked == [], "the key is not sent in the clear"
 
@@ -202,7 +203,7 @@ async def test_an_end_without_the_last_mark_is_an_end(server: ChatServer) -> Non
 
 
 async def test_silence_before_the_first_piece_is_bounded(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "RETRIES", 1)
+    monkeypatch.setattr(http_model, "RETRIES", 1)
 
     async def signs_of_life(wire: Wire) -> None:
         await wire.begin()
@@ -230,7 +231,7 @@ async def test_thinking_before_the_first_piece_is_no_idleness(server: ChatServer
 
 
 async def test_a_flood_without_line_ends_is_ended(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "LINE_BYTES", 100_000)
+    monkeypatch.setattr(http_model, "LINE_BYTES", 100_000)
 
     async def flood(wire: Wire) -> None:
         await wire.begin()
@@ -245,7 +246,7 @@ async def test_a_flood_without_line_ends_is_ended(server: ChatServer, monkeypatc
 
 
 async def test_a_flood_of_bytes_is_ended(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "RESPONSE_BYTES", 100_000)
+    monkeypatch.setattr(http_model, "RESPONSE_BYTES", 100_000)
 
     async def flood(wire: Wire) -> None:
         await wire.begin()

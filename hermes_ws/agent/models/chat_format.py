@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import JsonValue
 
-from hermes_ws.agent.history import calls_of, results_of, text_of
-from hermes_ws.agent.models.model import ModelRequest, ToolSpec
+from hermes_ws.agent.attachments import pictures_of, words_of
+from hermes_ws.agent.history import calls_of, results_of
+from hermes_ws.agent.models.model import Attached, ModelRequest, ToolSpec
 from hermes_ws.contract.content import Message
 from hermes_ws.wire.frames import encode
 
@@ -48,17 +50,23 @@ def _messages(request: ModelRequest) -> list[JsonValue]:
     if request.system:
         sent.append({"role": "system", "content": request.system})
     for message in request.messages:
-        sent.extend(_message(message))
+        sent.extend(_message(message, request.attached))
     return sent
 
 
-def _message(message: Message) -> Sequence[dict[str, JsonValue]]:
+def _message(message: Message, attached: Mapping[str, Attached]) -> Sequence[dict[str, JsonValue]]:
     if message.role == "tool":
         return [
             {"role": "tool", "tool_call_id": result.call_id, "content": result.output} for result in results_of(message)
         ]
-    text = text_of(message)
+    text = words_of(message, attached)
     if message.role == "user":
+        pictures: list[JsonValue] = [
+            {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{base64.b64encode(data).decode()}"}}
+            for kind, data in pictures_of(message, attached)
+        ]
+        if pictures:
+            return [{"role": "user", "content": [{"type": "text", "text": text}, *pictures]}]
         return [{"role": "user", "content": text}]
     # What the model thought is not sent back: the providers that show it refuse it or charge for it.
     said: dict[str, JsonValue] = {"role": "assistant", "content": text or None}

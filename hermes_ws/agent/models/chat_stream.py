@@ -14,7 +14,8 @@ from typing import Final, cast, final
 
 from pydantic import JsonValue
 
-from hermes_ws.agent.models.endpoint import error_in
+from hermes_ws.agent.models.dialect import Malformed
+from hermes_ws.agent.models.endpoint import Transient, error_in, may_pass
 from hermes_ws.agent.models.model import (
     EndPiece,
     EndReason,
@@ -36,11 +37,6 @@ _HIGH: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
 @final
-class Malformed(Exception):
-    """A chunk that is not in the form of a chunk. It can be passed over."""
-
-
-@final
 @dataclass(slots=True)
 class _Fragments:
     """A call as it comes."""
@@ -52,11 +48,12 @@ class _Fragments:
 
 @final
 class ChatStream:
-    """Reads one stream. `began` tells whether anything of an answer has come, `finished` whether it was whole."""
+    """Reads one stream of chunks; see `ReplyStream`."""
 
     def __init__(self) -> None:
         self.began = False
         self.finished = False
+        self.over = False
         self._reason: EndReason = "stop"
         self._calls: list[_Fragments] = []
         self._by_index: dict[int, _Fragments] = {}
@@ -66,13 +63,18 @@ class ChatStream:
         self._characters = 0
 
     def feed(self, data: str) -> list[Piece]:
-        """One chunk. Raises Malformed for what is none, ModelFailed for an error that the provider reports in it."""
-        chunk = _object(_parsed(data))
+        """One chunk. Raises Malformed for what is none, ModelFailed or Transient for an error in it."""
+        if data.strip() == "[DONE]":
+            # The provider says that the stream is over, perhaps without having said why.
+            self.over, self.finished = True, self.finished or self.began
+            return []
+        chunk = record(_parsed(data))
         if chunk is None:
             raise Malformed
         wrong = error_in(chunk)
         if wrong is not None:
-            raise ModelFailed(f"The model broke off: {wrong}")
+            failed = ModelFailed(f"The model broke off: {wrong}")
+            raise Transient(failed) if may_pass(chunk) and not self.began else failed
         self._usage = _usage(chunk.get("usage")) or self._usage
         choices = chunk.get("choices")
         if not isinstance(choices, list):
@@ -80,7 +82,7 @@ class ChatStream:
                 raise Malformed
             return []
         for choice in cast("list[object]", choices):
-            fields = _object(choice)
+            fields = record(choice)
             if fields is not None and fields.get("index", 0) in (0, None):
                 return self._choice(fields)
         return []
@@ -92,18 +94,14 @@ class ChatStream:
             pieces.append(ReasoningPiece(self._held_reasoning))
         if self._held_text:
             pieces.append(TextPiece(self._held_text))
-        pieces.extend(_call(fragments) for fragments in self._calls)
+        pieces.extend(read_arguments(each.call_id, each.name, "".join(each.arguments)) for each in self._calls)
         if self._usage is not None:
             pieces.append(self._usage)
         reason = "tool_calls" if self._calls and self._reason == "stop" else self._reason
         return [*pieces, EndPiece(reason)]
 
-    def close(self) -> None:
-        """The provider says that the stream is over, without having said why."""
-        self.finished = self.finished or self.began
-
     def _choice(self, choice: Mapping[str, object]) -> list[Piece]:
-        delta = _object(choice.get("delta")) or _object(choice.get("message")) or {}
+        delta = record(choice.get("delta")) or record(choice.get("message")) or {}
         pieces: list[Piece] = []
         thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
         if thought:
@@ -118,7 +116,7 @@ class ChatStream:
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
             for call in cast("list[object]", calls):
-                self._fragment(_object(call) or {})
+                self._fragment(record(call) or {})
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self.finished = True
@@ -126,7 +124,7 @@ class ChatStream:
         return pieces
 
     def _fragment(self, call: Mapping[str, object]) -> None:
-        function = _object(call.get("function")) or {}
+        function = record(call.get("function")) or {}
         call_id, name = _text(call.get("id")), _text(function.get("name"))
         fragments = self._slot(call.get("index"), call_id, name)
         self.began = True
@@ -154,11 +152,11 @@ class ChatStream:
         return fresh
 
 
-def _call(fragments: _Fragments) -> ToolCallPiece:
-    text = "".join(fragments.arguments)
+def read_arguments(call_id: str, name: str, text: str) -> ToolCallPiece:
+    """A whole call; one that cannot be made says why, so that the model can mend it."""
     problem = ""
     arguments: object = {}
-    if not fragments.name:
+    if not name:
         problem = "it names no tool."
     elif text.strip():
         arguments = _parsed(text)
@@ -166,7 +164,7 @@ def _call(fragments: _Fragments) -> ToolCallPiece:
             problem = f"its arguments are not a JSON object. They began with: {text[:200]}"
             arguments = {}
     read = cast("dict[str, JsonValue]", arguments)
-    return ToolCallPiece(fragments.call_id, fragments.name or "(unnamed)", read, problem)
+    return ToolCallPiece(call_id, name or "(unnamed)", read, problem)
 
 
 def _parsed(text: str) -> object:
@@ -181,7 +179,8 @@ def _no_number(text: str) -> float:
     raise ValueError(f"{text} is not JSON (RFC 8259, section 6)")
 
 
-def _object(value: object) -> Mapping[str, object] | None:
+def record(value: object) -> dict[str, object] | None:
+    """The value, if it is a JSON object."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
@@ -191,32 +190,34 @@ def _text(value: object) -> str:
         return value
     if isinstance(value, list):
         parts: Sequence[object] = cast("list[object]", value)
-        return "".join(_text((_object(part) or {}).get("text")) for part in parts)
+        return "".join(_text((record(part) or {}).get("text")) for part in parts)
     return ""
 
 
 def _whole(text: str) -> tuple[str, str]:
     """`text` without, and what it ends with of, half a character: escaped pairs are split between chunks."""
-    return (text[:-1], text[-1]) if _HIGH.search(text) else (_joined(text), "")
+    return (text[:-1], text[-1]) if _HIGH.search(text) else (joined(text), "")
 
 
-def _joined(text: str) -> str:
+def joined(text: str) -> str:
+    """The text with surrogate pairs as the characters they are, and lone ones replaced."""
     if max(text, default="") < "\ud800":
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _usage(value: object) -> UsagePiece | None:
-    usage = _object(value)
+    usage = record(value)
     if usage is None:
         return None
-    details = _object(usage.get("prompt_tokens_details")) or {}
+    details = record(usage.get("prompt_tokens_details")) or {}
     return UsagePiece(
-        _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), _count(details.get("cached_tokens"))
+        count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(details.get("cached_tokens"))
     )
 
 
-def _count(value: object) -> int:
+def count(value: object) -> int:
+    """A number of tokens; 0 for what is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final, cast, final
 
+from hermes_ws.agent.models.dialect import Dialect
 from hermes_ws.contract.errors import ModelFailed, ModelRateLimited, ModelUnauthorised
 
 RETRIES: Final = 4
@@ -29,10 +30,16 @@ _QUOTA: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "
 """Codes that come as 429 and that waiting does not mend."""
 
 
+_PASSING: Final = frozenset(
+    {"overloaded_error", "api_error", "rate_limit_error", "timeout_error", "server_error", "rate_limit_exceeded"}
+)
+"""Codes of errors within a stream that waiting may mend."""
+
+
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Endpoint:
-    """An OpenAI-compatible endpoint. `key_source` tells a person where the key is set; it holds no secret."""
+    """Where a provider answers. `key_source` tells a person where its key is set; it holds no secret."""
 
     base_url: str
     host: str
@@ -92,10 +99,11 @@ def refusal(
     *,
     now: float,
     redact: Callable[[str], str],
+    dialect: Dialect,
 ) -> ModelFailed | Transient:
     """What a response that is no answer means. Never holds the key, also when the provider quotes it."""
-    said, code = _said(body)
-    detail = f": {redact(said)}" if said else "."
+    told, code = _said(body)
+    detail = f": {redact(told)}" if told else "."
     if status in (401, 403):
         return ModelUnauthorised(
             f"{endpoint.host} refused the key ({status}){detail}",
@@ -111,15 +119,16 @@ def refusal(
             retry_after_s=wait,
         )
         return limited if code in _QUOTA else Transient(limited, wait)
-    failed = ModelFailed(f"{endpoint.host} answered with status {status}{detail}", hint=_hint(status), status=status)
+    said = f"{endpoint.host} answered with status {status}{detail}"
+    failed = ModelFailed(said, hint=_hint(status, dialect), status=status)
     if status >= 500 or status in (408, 425):
         return Transient(failed, retry_after_s(headers, now))
     return failed
 
 
-def _hint(status: int) -> str:
+def _hint(status: int, dialect: Dialect) -> str:
     if status == 404:
-        return "Check the model's name, and that base_url in config.yaml ends where /chat/completions begins."
+        return f"Check the model's name, and that base_url in config.yaml ends where {dialect.path} begins."
     if 300 <= status < 400:
         return "base_url in config.yaml leads to a redirect; write the address that it leads to."
     if status in (400, 413, 422):
@@ -134,6 +143,12 @@ def error_in(chunk: Mapping[str, object]) -> str | None:
     if not chunk.get("error"):
         return None
     return _said(json.dumps({"error": chunk["error"]}))[0] or "it does not say what"
+
+
+def may_pass(chunk: Mapping[str, object]) -> bool:
+    """Whether the error that a piece of a stream tells is one that another attempt may mend."""
+    code = _said(json.dumps({"error": chunk.get("error")}))[1]
+    return code in _PASSING or (code.isascii() and code.isdigit() and (code == "429" or code.startswith("5")))
 
 
 def _said(body: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, final
 
 from pydantic import JsonValue
@@ -28,12 +28,25 @@ class ToolSpec:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Attached:
+    """The content of an image or a file. `text` is what it says, redacted; None where it is no text."""
+
+    data: bytes
+    text: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request. `messages` is a valid history, oldest first: every call in it has its result."""
+    """One request. `messages` is a valid history, oldest first: every call in it has its result.
+
+    `attached` are the contents of the images and files in it, by their hash.
+    """
 
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
+    attached: Mapping[str, Attached] = field(default_factory=dict[str, Attached])
 
 
 @final
@@ -47,9 +60,10 @@ class TextPiece:
 @final
 @dataclass(frozen=True, slots=True)
 class ReasoningPiece:
-    """The next words of what the model thinks."""
+    """The next words of what the model thinks. `signature` is the provider's, over all of it; it comes at the end."""
 
     text: str
+    signature: str = ""
 
 
 @final

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from hermes_ws.agent.ports import Library, ToolOutcome
+from hermes_ws.agent.ports import Library, Said, ToolOutcome
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.errors import NotFound
@@ -57,13 +57,14 @@ async def _search(params: SearchSessionsParams, context: ToolContext) -> ToolOut
     hits = await _library(context).search(params.query, params.limit * 2)
     # What is said here the model has before it anyway, the question itself among it.
     found = [each for each in hits if each.session_id != context.session_id][: params.limit]
-    lines = [f"{_day(each.at)} {each.title or each.session_id} ({each.role}): {each.snippet}" for each in found]
+    lines = [_line(each) for each in found]
     fitted = fit("\n".join(lines) or "[nothing was found]", context.redact)
     return ToolOutcome(fitted.text, truncated=fitted.cut)
 
 
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(at))
+def _line(said: Said) -> str:
+    day = time.strftime("%Y-%m-%d", time.gmtime(said.at))
+    return f"{day} {said.title or said.session_id} ({said.role}): {' '.join(said.snippet.split())}"
 
 
 SKILLS_LIST: Final = tool(
