@@ -1,0 +1,126 @@
+"""Changing config.yaml and .env: what is asked for, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_ws.contract.errors import InvalidParams, ProfileUnusable
+from hermes_ws.scope import dotenv
+from hermes_ws.scope.config import load_config
+from hermes_ws.scope.config_edit import edited, preview, set_secret, set_setting
+
+COMMENTED = b"""\
+# the top
+model:
+  provider: loopback   # free
+  # named so
+  name: 'mine'
+
+approvals:
+  rules:
+    - tool: terminal
+      decision: ask   # always
+foreign:
+  kept: [1, 2]
+"""
+
+
+def test_only_the_line_of_the_setting_changes() -> None:
+    before = COMMENTED.decode().splitlines()
+    after = edited(COMMENTED, "model.provider", "other").decode().splitlines()
+    changed = [(one, two) for one, two in zip(before, after, strict=True) if one != two]
+    assert changed == [("  provider: loopback   # free", "  provider: other      # free")]
+
+
+def test_a_setting_that_was_not_there_is_added_and_one_that_was_is_taken_out() -> None:
+    added = edited(COMMENTED, "terminal.network", "deny")
+    assert added.startswith(COMMENTED)
+    assert added.endswith(b"terminal:\n  network: deny\n")
+    assert edited(added, "terminal.network", None).startswith(COMMENTED)
+    assert edited(COMMENTED, "terminal.network", None) == COMMENTED
+
+
+@pytest.mark.parametrize("content", [b"", b"# only words\n", b"# without an end", b"\xef\xbb\xbf# with a mark\n"])
+def test_a_file_without_settings_keeps_its_words(content: bytes) -> None:
+    after = edited(content, "agent.max_turns", 3)
+    assert after.startswith(content)
+    assert after.endswith(b"agent:\n  max_turns: 3\n")
+    assert edited(content, "agent.max_turns", None).rstrip() == content.rstrip()
+
+
+@pytest.mark.parametrize("key", ["", ".", "a..b", "a.b.c.d.e.f.g", "model.name.deeper"])
+def test_a_key_that_leads_nowhere_is_refused(key: str) -> None:
+    with pytest.raises(InvalidParams):
+        edited(COMMENTED, key, 1)
+
+
+def test_what_would_break_the_file_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(COMMENTED)
+    with pytest.raises(InvalidParams, match="max_turns"):
+        set_setting(path, "agent.max_turns", "many")
+    assert path.read_bytes() == COMMENTED
+    with pytest.raises(InvalidParams, match="larger"):
+        set_setting(path, "foreign.kept", "x" * 300_000)
+    path.write_text("agent: [")
+    with pytest.raises(ProfileUnusable):
+        set_setting(path, "agent.max_turns", 3)
+
+
+def test_a_look_ahead_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    assert preview(path, "agent.max_turns", 3).agent.max_turns == 3
+    assert not path.exists()
+    set_setting(path, "agent.max_turns", 3)
+    assert load_config(path).agent.max_turns == 3
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_edits_at_the_same_time_are_all_there(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    keys = [f"providers.p{number}" for number in range(8)]
+    edits = [threading.Thread(target=set_setting, args=(path, key, {"kind": "openai"})) for key in keys]
+    for each in edits:
+        each.start()
+    for each in edits:
+        each.join()
+    assert set(load_config(path).providers) == {key.removeprefix("providers.") for key in keys}
+
+
+def test_a_secret_keeps_company(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.touch(mode=0o600)
+    path.write_text("# mine\nexport A='1'\n\nB=2 # two\nnot a line\nA=3\n")
+    set_secret(path, "A", "new value")
+    assert path.read_text() == '# mine\n\nB=2 # two\nnot a line\nA="new value"\n'
+    set_secret(path, "B", None)
+    assert path.read_text() == '# mine\n\nnot a line\nA="new value"\n'
+    with pytest.raises(InvalidParams):
+        set_secret(path, "no-name", "x")
+    with pytest.raises(InvalidParams, match="larger"):
+        set_secret(path, "LARGE", "x" * 300_000)
+
+
+def test_a_file_that_others_can_read_takes_no_secret(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.touch(mode=0o644)
+    path.chmod(0o644)
+    with pytest.raises(ProfileUnusable):
+        set_secret(path, "A", "1")
+
+
+NAMES = st.sampled_from(["A", "B", "LONGER_NAME"])
+VALUES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+
+
+@given(st.dictionaries(NAMES, VALUES), NAMES, st.none() | VALUES, st.sampled_from(["", "# words\n", "broken line\n"]))
+def test_one_secret_changes_and_no_other(values: dict[str, str], name: str, value: str | None, before: str) -> None:
+    text = before + dotenv.render(values)
+    after = dotenv.parse(dotenv.with_value(text, name, value)).values
+    wanted = {key: each for key, each in values.items() if key != name}
+    assert after == (wanted if value is None else {**wanted, name: value})
