@@ -37,6 +37,7 @@ from hermes_ws.contract.methods import (
     thread_life,
     threads,
     tokens,
+    vault,
 )
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.registry import Method
@@ -77,6 +78,7 @@ _TOPICS: tuple[ModuleType, ...] = (
     memory,
     slash,
     schedules,
+    vault,
 )
 
 

@@ -231,6 +231,23 @@ class RequestCancel(Result):
     reason: Literal["resolved", "expired", "interrupted", "abandoned"]
 
 
+class ConnectionRequest(Result):
+    """The agent would like to use something that is not connected; the question of this id asks for it."""
+
+    op_id: str
+    seq: int
+    targets: list[dict[str, JsonValue]]
+
+
+class ConnectionUpdate(Result):
+    """What became of a connection that was asked for."""
+
+    op_id: str
+    seq: int
+    settled: bool
+    settled_by: Literal["settled", "expired", "withdrawn", "abandoned"] | None = None
+
+
 class UsageUpdate(Result):
     """What one step of an execution consumed. `context_tokens` of `context_limit` is how full the model's context is;
     both are about right, since only the provider counts, and null where nothing is known."""
@@ -369,6 +386,8 @@ CATALOG: tuple[Event, ...] = (
     event("subagent.complete", SubagentComplete, doc="A subagent's task came to its end."),
     event("compaction.start", CompactionStart, doc="The older messages are about to be summarised."),
     event("compaction.complete", CompactionComplete, doc="A summary stands for the older messages."),
+    event("connection.request", ConnectionRequest, doc="The agent would like to use what is not connected."),
+    event("connection.update", ConnectionUpdate, doc="It was decided about a connection."),
     event("usage.update", UsageUpdate, doc="What one step consumed."),
     event("process.exited", ProcessExited, doc="A background process that the thread started has ended."),
     event("terminal.output", TerminalOutput, live=True, doc="What a terminal shows."),

@@ -6,6 +6,7 @@ them into one read-only table, from which validation, dispatch, documentation an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar, final
@@ -66,6 +67,8 @@ class Method(Generic[P, R]):
     order: Order
     errors: tuple[type[HermesError], ...]
     doc: str
+    demands: tuple[tuple[str, Right], ...] = ()
+    """Parameters that need a further right when they ask for anything."""
 
     @property
     def audited(self) -> bool:
@@ -106,9 +109,10 @@ def method(
     order: Order,
     doc: str,
     errors: tuple[type[HermesError], ...] = (),
+    demands: Mapping[str, Right] | None = None,
 ) -> Method[P, R]:
-    """Declare a method. The catalog refuses two of one name."""
-    return Method(name, params, result, scope, right, order, errors, doc)
+    """Declare a method. The catalog refuses two of one name. `demands` names parameters that need a further right."""
+    return Method(name, params, result, scope, right, order, errors, doc, tuple((demands or {}).items()))
 
 
 def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> Event:

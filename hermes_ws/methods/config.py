@@ -35,6 +35,8 @@ from hermes_ws.contract.methods.config import (
 )
 from hermes_ws.contract.methods.mutations import MutateParams
 from hermes_ws.contract.methods.profiles import ProfileParams
+from hermes_ws.contract.registry import Right
+from hermes_ws.methods.authority import require
 from hermes_ws.methods.editing import edit
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.models import costs, provider_row
@@ -71,6 +73,8 @@ async def set_(call: ProfileCall, params: ConfigSetParams) -> ConfigSet:
         return await _set_in_session(call, params)
     home = call.runtime.home
     _ours(params.key)
+    if params.key.partition(".")[0] == "approvals":
+        require(call, Right.ANSWER, "a change of approvals")
     await _agreed(call, params, await edit(call, home.config, config_edit.preview, params.key, params.value))
     await edit(call, home.config, config_edit.set_setting, params.key, params.value)
     scope = await call.runtime.reload()

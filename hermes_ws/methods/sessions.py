@@ -23,6 +23,7 @@ from hermes_ws.contract.methods.sessions import (
     SteerParams,
 )
 from hermes_ws.contract.methods.threads import Snapshot
+from hermes_ws.methods.authority import check_directory
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall, ServerCall, ThreadCall
 from hermes_ws.methods.threads import attach
@@ -35,6 +36,7 @@ MAIN = "main"
 @handles(SESSION_CREATE)
 async def create(call: ProfileCall, params: CreateParams) -> Created:
     """Make the session; a repeated `request_id` answers with the one that it made."""
+    await check_directory(call, params.cwd)
     session, created = await call.runtime.sessions.create(params, call.principal.name)
     if params.subscribe:
         thread = await session.thread(MAIN)

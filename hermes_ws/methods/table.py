@@ -37,6 +37,7 @@ from hermes_ws.methods import (
     thread_life,
     threads,
     tokens,
+    vault,
 )
 from hermes_ws.methods.handler import Handler
 
@@ -71,6 +72,7 @@ _TOPICS: tuple[ModuleType, ...] = (
     memory,
     slash,
     schedules,
+    vault,
 )
 
 

@@ -25,7 +25,6 @@ from hermes_ws.contract.errors import (
     LimitReached,
     MethodUnknown,
     NeedsConnection,
-    PermissionDenied,
     ProfileMismatch,
     ProfileUnknown,
     ProtocolUnsupported,
@@ -37,6 +36,7 @@ from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import read_params
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.methods.authority import lacking
 from hermes_ws.methods.handler import Handler
 from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
 from hermes_ws.scope.current import Bound, bind
@@ -135,6 +135,7 @@ class Dispatch:
                 raise InvalidRequest("A request with this id is under way on this connection.")
             _authorise(connection, handler.method)
             params = read_params(handler.method.params, request.params)
+            _authorise_parameters(connection, handler.method, params)
             start = partial(self._start, desk, connection, handler, params, request.id)
             lane = _lane(handler.method.order, params, connection)
             desk.under_way[request.id] = trio.CancelScope()
@@ -361,11 +362,13 @@ def _code(error: JsonValue) -> JsonValue:
 
 def _authorise(connection: Caller, method: AnyMethod) -> None:
     if method.right is not Right.NONE and method.right not in connection.principal.rights:
-        raise PermissionDenied(
-            f"{connection.principal.name} lacks the right {method.right.value}, which {method.name} needs.",
-            hint="Ask whoever runs the server for a token with this right.",
-            right=method.right.value,
-        )
+        raise lacking(connection.principal.name, method.right, method.name)
+
+
+def _authorise_parameters(connection: Caller, method: AnyMethod, params: Params) -> None:
+    for name, right in method.demands:
+        if getattr(params, name) and right not in connection.principal.rights:
+            raise lacking(connection.principal.name, right, name)
 
 
 def _lane(order: Order, params: Params, connection: Caller) -> Hashable | None:

@@ -18,6 +18,7 @@ from hermes_ws.journal.database import Database
 from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.ongoing import Ongoing
+from hermes_ws.session.vault import Vault
 from hermes_ws.warden.grants import Confinement, Grants
 from hermes_ws.warden.hands import Warden
 
@@ -134,6 +135,11 @@ class Runtime(Protocol):
     @property
     def confinement(self) -> Confinement:
         """What confines the profile's children, as it was tried."""
+        ...
+
+    @property
+    def vault(self) -> Vault:
+        """Where the profile's logins lie."""
         ...
 
     @property

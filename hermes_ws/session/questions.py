@@ -9,7 +9,7 @@ the home, for the questions of an execution that was lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -20,26 +20,27 @@ from pydantic import JsonValue
 
 from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.contract.errors import HermesError, InvalidParams, NotFound, StaleGeneration
+from hermes_ws.contract.events import ConnectionRequest, ConnectionUpdate
 from hermes_ws.contract.methods.questions import Answered, AnswerParams, Operation
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import (
     CONNECTION,
     QUESTIONS,
-    ApprovalParams,
-    ApprovalResult,
-    ClarifyParams,
-    ClarifyResult,
+    ConnectionParams,
     OpenQuestion,
     QuestionState,
 )
 from hermes_ws.contract.registry import Question
-from hermes_ws.contract.validation import read_params
 from hermes_ws.journal import questions as rows
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.database import Database, Transaction
+from hermes_ws.session.answers import validated
 from hermes_ws.session.ports import Audience
 
 P = TypeVar("P", bound=Params)
+
+Decided = Callable[[Params], Awaitable[None]]
+"""What is done with the answer to a question that nothing waits for."""
 
 
 class State(Enum):
@@ -130,6 +131,7 @@ class Questions:
         self._profile = profile
         self._origin = origin
         self._waiters: dict[str, _Waiter] = {}
+        self._posted: dict[str, Decided] = {}
 
     def waiting(self, key: ThreadKey) -> bool:
         """Whether an execution of this thread waits for a person."""
@@ -147,18 +149,8 @@ class Questions:
         opened: list[OpenQuestion] = []
 
         def work(tx: Transaction) -> None:
-            record = rows.open(
-                tx,
-                rows.NewQuestion(
-                    question_id=rows.next_id(tx, self._origin),
-                    key=asking.key,
-                    execution_generation=asking.execution_generation,
-                    admission_id=asking.admission_id,
-                    kind=question.kind,
-                    params=cast("dict[str, JsonValue]", params.model_dump(mode="json")),
-                    deadline=None if deadline_s is None else tx.now + deadline_s,
-                ),
-            )
+            deadline = None if deadline_s is None else tx.now + deadline_s
+            record = rows.open(tx, self._new(tx, asking, question, params, deadline))
 
             def committed() -> None:
                 opened.append(record.open_question())
@@ -188,6 +180,51 @@ class Questions:
             raise NoAnswerer(question.kind)
         return waiter.result
 
+    async def post(self, asking: Asking, params: ConnectionParams, decided: Decided) -> str:
+        """Commit a question that nothing waits for, and send it; its id. `decided` is called with the answer.
+
+        It outlives the execution that asked, and is abandoned with the server. Raises `NoAnswerer` at once when clients
+        may answer and none of them can show it.
+        """
+        opened: list[OpenQuestion] = []
+
+        def work(tx: Transaction) -> None:
+            record = rows.open(tx, self._new(tx, asking, CONNECTION, params, None))
+            targets = cast("list[dict[str, JsonValue]]", record.params["targets"])
+            tx.append(
+                asking.key,
+                "connection.request",
+                ConnectionRequest(op_id=record.question_id, seq=1, targets=targets),
+                execution_generation=asking.execution_generation,
+                admission_id=asking.admission_id,
+            )
+
+            def committed() -> None:
+                opened.append(record.open_question())
+                self._posted[record.question_id] = decided
+
+            tx.after_commit(committed)
+
+        await self._journal.transact(work)
+        counted = self._audience.ask(opened[0], self._profile)
+        if counted.with_right and not counted.capable:
+            await self._settle(opened[0].id, Happened.NOBODY_CAN)
+            raise NoAnswerer(CONNECTION.kind)
+        return opened[0].id
+
+    def _new(
+        self, tx: Transaction, asking: Asking, question: Question, params: Result, deadline: float | None
+    ) -> rows.NewQuestion:
+        return rows.NewQuestion(
+            question_id=rows.next_id(tx, self._origin),
+            key=asking.key,
+            execution_generation=asking.execution_generation,
+            admission_id=asking.admission_id,
+            kind=question.kind,
+            params=cast("dict[str, JsonValue]", params.model_dump(mode="json")),
+            deadline=deadline,
+        )
+
     async def answer(self, params: AnswerParams, kind: Question | None = None) -> Answered:
         """Settle the question with this answer, or tell what had settled it.
 
@@ -208,7 +245,10 @@ class Questions:
             return _told(record.state, record.result)
         result = validated(record.kind, record.params, params.result)
         settled, first = await self._settle(params.id, Happened.ANSWERED, result)
+        decided = self._posted.pop(params.id, None)
         if first:
+            if decided is not None:
+                await decided(result)
             return Answered(outcome="settled", result=settled.result)
         return _told(settled.state, settled.result)
 
@@ -221,6 +261,9 @@ class Questions:
         def work(tx: Transaction) -> tuple[rows.QuestionRecord, bool]:
             record, first = rows.settle(tx, question_id, word, _kept(tx, question_id, result))
             if first:
+                if record.kind == CONNECTION.kind:
+                    told = ConnectionUpdate(op_id=question_id, seq=2, settled=True, settled_by=word)
+                    tx.append(record.key, "connection.update", told)
                 tx.after_commit(lambda: self._ended(question_id, state, happened, result))
             return record, first
 
@@ -230,6 +273,8 @@ class Questions:
         waiter = self._waiters.pop(question_id, None)
         if waiter is not None:
             waiter.end(happened, result)
+        if happened is not Happened.ANSWERED:
+            self._posted.pop(question_id, None)
         self._audience.settled(question_id, REASONS[state], self._profile)
 
     async def reconsider(self, question_id: str) -> None:
@@ -270,41 +315,6 @@ class Questions:
             except HermesError:
                 self._waiters.pop(question_id, None)
                 self._audience.settled(question_id, REASONS[State.WITHDRAWN], self._profile)
-
-
-@final
-class ExecutionAsker:
-    """The `Asker` of one execution."""
-
-    def __init__(self, questions: Questions, asking: Asking) -> None:
-        self._questions = questions
-        self._asking = asking
-
-    async def ask(self, question: Question, params: Result, *, deadline_s: float | None = None) -> Params:
-        """As `Questions.ask`, for this execution."""
-        return await self._questions.ask(self._asking, question, params, deadline_s=deadline_s)
-
-
-def validated(kind: str, asked: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> Params:
-    """The answer in its declared shape, and one of those that were offered. Raises `InvalidParams` with the path."""
-    result = read_params(QUESTIONS[kind].result, sent, where="result")
-    if isinstance(result, ApprovalResult):
-        offered = ApprovalParams.model_validate(asked).choices
-        if result.choice not in offered:
-            raise InvalidParams(f"The choices are {', '.join(offered)}.", path="result.choice")
-    if isinstance(result, ClarifyResult):
-        _answers_fit(ClarifyParams.model_validate(asked), result)
-    return result
-
-
-def _answers_fit(asked: ClarifyParams, result: ClarifyResult) -> None:
-    items = {item.qid: item for item in asked.questions}
-    for qid, answer in result.answers.items():
-        path = f"result.answers.{qid}"
-        if qid not in items:
-            raise InvalidParams(f"There is no question {qid}; there are {', '.join(items)}.", path=path)
-        if isinstance(answer, list) and not items[qid].multi_select:
-            raise InvalidParams(f"Question {qid} takes one answer.", path=path)
 
 
 def _kept(tx: Transaction, question_id: str, result: Params | None) -> dict[str, JsonValue] | None:

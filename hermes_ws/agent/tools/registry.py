@@ -10,10 +10,12 @@ from hermes_ws.agent.tools.clarify import CLARIFY_TOOL
 from hermes_ws.agent.tools.delegate import DELEGATE_TASK
 from hermes_ws.agent.tools.files import READ_FILE, WRITE_FILE
 from hermes_ws.agent.tools.library import SESSION_SEARCH, SKILL_VIEW, SKILLS_LIST
+from hermes_ws.agent.tools.login import RUN_WITH_LOGIN
 from hermes_ws.agent.tools.looking import LIST_FILES, SEARCH_FILES
 from hermes_ws.agent.tools.memory import MEMORY
 from hermes_ws.agent.tools.patch import PATCH
 from hermes_ws.agent.tools.process import PROCESS
+from hermes_ws.agent.tools.secret import REQUEST_CONNECTION, REQUEST_SECRET
 from hermes_ws.agent.tools.terminal import TERMINAL
 from hermes_ws.agent.tools.todo import TODO
 from hermes_ws.agent.tools.tool import Tool
@@ -21,11 +23,12 @@ from hermes_ws.agent.tools.tool import Tool
 _ALL: Final = (
     *(TERMINAL, PROCESS),
     *(READ_FILE, WRITE_FILE, PATCH, LIST_FILES, SEARCH_FILES),
-    CLARIFY_TOOL,
+    *(CLARIFY_TOOL, REQUEST_SECRET, REQUEST_CONNECTION),
     TODO,
     *(MEMORY, SESSION_SEARCH),
     DELEGATE_TASK,
     *(SKILLS_LIST, SKILL_VIEW),
+    RUN_WITH_LOGIN,
 )
 
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({each.name: each for each in _ALL})

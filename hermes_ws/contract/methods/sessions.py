@@ -188,6 +188,7 @@ SESSION_CREATE = method(
     right=Right.SUBMIT,
     order=Order.PROFILE,
     errors=(DirectoryRefused, AdmissionConflict, InvalidParams, NotFound, StorageUnavailable),
+    demands={"yolo": Right.ANSWER, "accept_hooks": Right.ANSWER, "ignore_rules": Right.CONTROL},
     doc="Make a session with one thread, `main`, and listen to it unless told otherwise.",
 )
 
