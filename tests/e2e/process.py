@@ -23,12 +23,14 @@ SERVE = (sys.executable, "-m", "hermes_ws.cli.main", "serve")
 class Server:
     """One `serve` process. `stop` asks it to end, `kill` does not ask."""
 
-    def __init__(self, homes: Path, log: Path, env: dict[str, str], *args: str) -> None:
+    def __init__(
+        self, homes: Path, log: Path, env: dict[str, str], *args: str, program: tuple[str, ...] = SERVE
+    ) -> None:
         self.homes = homes
         self.log = log
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [*SERVE, "--profiles-root", str(homes), "--port", "0", "--announce", "json", *args],
+                [*program, "--profiles-root", str(homes), "--port", "0", "--announce", "json", *args],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 stdin=subprocess.DEVNULL,
