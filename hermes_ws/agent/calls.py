@@ -17,22 +17,10 @@ import trio
 
 from hermes_ws.agent.approvals import Decision, SessionApprovals, decide
 from hermes_ws.agent.permanent import covers, rules_for
-from hermes_ws.agent.ports import (
-    Asker,
-    Delegates,
-    Hands,
-    Hooks,
-    Keeper,
-    Library,
-    Memory,
-    Narrator,
-    NoAnswerer,
-    QuestionExpired,
-    RuleBook,
-    ToolOutcome,
-)
+from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook, ToolOutcome
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
+from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.plan import Plan
 from hermes_ws.agent.tools.tool import Prepared, Subject, Tool, ToolContext, refused

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, final
 
-from pydantic import JsonValue
-
 from hermes_ws.contract.content import Block, Message, Role, ToolCallBlock, ToolResultBlock, Usage
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import ConnectionParams

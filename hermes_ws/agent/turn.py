@@ -18,23 +18,11 @@ from hermes_ws.agent.calls import Batch, Workbench
 from hermes_ws.agent.context import Context
 from hermes_ws.agent.history import repaired
 from hermes_ws.agent.models.model import Model, ModelRequest
-from hermes_ws.agent.ports import (
-    Asker,
-    Delegates,
-    Hands,
-    Hooks,
-    Keeper,
-    Library,
-    Memory,
-    Narrator,
-    NoAnswerer,
-    QuestionExpired,
-    RuleBook,
-    Steering,
-)
+from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook, Steering
 from hermes_ws.agent.prompt import PromptParts, found_rules, system_prompt
 from hermes_ws.agent.reply import Reply, commit, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
+from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.registry import enabled
 from hermes_ws.contract.content import Message, Usage
 from hermes_ws.contract.questions import CONTINUE, ContinueParams, ContinueResult

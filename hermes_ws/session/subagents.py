@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from hermes_ws.agent import definition
 from hermes_ws.agent.definition import AgentDefinition
-from hermes_ws.agent.ports import Delegated, Task
+from hermes_ws.agent.support import Delegated, Task
 from hermes_ws.contract.content import Usage
 from hermes_ws.contract.errors import LimitReached, NotFound
 from hermes_ws.contract.events import SubagentComplete, SubagentStart

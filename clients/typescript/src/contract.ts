@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "2188dfb82069eb94";
+export const CONTRACT_DIGEST = "2a2bc585976d2485";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -112,6 +112,46 @@ export interface Admitted {
   cursor: string;
 }
 
+/** A definition, taken apart, and its text as it is written (empty for a `default` without a file). */
+export interface Agent {
+  name: string;
+  description: string;
+  instructions: string;
+  model?: string | null;
+  provider?: string | null;
+  reasoning?: "none" | "low" | "medium" | "high" | null;
+  toolsets?: Array<string> | null;
+  max_turns?: number | null;
+  approvals?: "ask" | "auto" | "deny" | null;
+  subagents?: Array<string> | null;
+  text: string;
+}
+
+/** Whether there was a file to delete. */
+export interface AgentDeleted {
+  deleted: boolean;
+}
+
+/** The agents of the profile, `default` first. */
+export interface AgentList {
+  agents: Array<AgentRow>;
+}
+
+/** An agent by its name. */
+export interface AgentParams {
+  profile?: string | null;
+  name: string;
+}
+
+/** One agent. `problem` says what is wrong with a definition that cannot be used. */
+export interface AgentRow {
+  name: string;
+  description: string;
+  model?: string | null;
+  provider?: string | null;
+  problem?: string;
+}
+
 /** Any answer, in the shape that its kind takes. */
 export interface AnswerParams {
   id: string;
@@ -177,7 +217,7 @@ export interface AuditParams {
   limit?: number;
   before?: number | null;
   principal?: string | null;
-  method?: string | null;
+  method_name?: string | null;
 }
 
 /** An input that is to be taken back. */
@@ -208,6 +248,13 @@ export interface CapabilitiesResult {
   opt_out: Array<string>;
 }
 
+/** All commands: the built-in ones, the profile's quick commands, and its skills. `pairs` is for older clients. */
+export interface Catalog {
+  commands: Array<CommandRow>;
+  pairs: Array<[string, string]>;
+  skill_count: number;
+}
+
 /** A provider; absent, the one in force. */
 export interface CheckParams {
   slug?: string | null;
@@ -221,6 +268,28 @@ export interface Checked {
   models: Array<string>;
   error?: string | null;
   hint?: string | null;
+}
+
+/** The checkpoints of the thread, the newest first; `enabled` tells whether more are made. */
+export interface CheckpointList {
+  enabled: boolean;
+  checkpoints: Array<CheckpointRow>;
+}
+
+/** A checkpoint of the thread, by the name that the list gives it. */
+export interface CheckpointParams {
+  session_id: string;
+  profile?: string | null;
+  thread_id?: string;
+  hash: string;
+}
+
+/** What one execution wrote. `made_at` is in seconds since 1970. */
+export interface CheckpointRow {
+  hash: string;
+  execution_generation: number;
+  made_at: number;
+  files: Array<string>;
 }
 
 /** One question for the user. Without `choices` the answer is free text. */
@@ -290,6 +359,14 @@ export interface Closed {
   closed: boolean;
 }
 
+/** One command, with its slash. `kind` tells where it comes from; `usage` is what may follow it. */
+export interface CommandRow {
+  name: string;
+  description: string;
+  kind: "built-in" | "quick" | "skill";
+  usage?: string;
+}
+
 /** From now on a summary stands for the first `covered` messages when a model reads the thread. */
 export interface CompactionComplete {
   mode: "soft" | "hard";
@@ -303,6 +380,33 @@ export interface CompactionComplete {
 /** The older messages of the thread are about to be summarised: `context` is full, a `request`, or a `fork`. */
 export interface CompactionStart {
   reason: string;
+}
+
+/** The beginning of a path, as typed; relative ones are meant from the session's directory. */
+export interface CompletePathParams {
+  session_id: string;
+  profile?: string | null;
+  word?: string;
+}
+
+/** What was typed so far, with its slash. */
+export interface CompleteSlashParams {
+  profile?: string | null;
+  text?: string;
+}
+
+/** `text` takes the place of what was typed from `replace_from` on; `meta` explains it. */
+export interface CompletionItem {
+  text: string;
+  display: string;
+  meta?: string;
+  kind: "command" | "file" | "directory";
+}
+
+/** Ranked, the best first. */
+export interface Completions {
+  items: Array<CompletionItem>;
+  replace_from?: number;
 }
 
 /** A setting by its dotted name; without `key`, all of them. */
@@ -375,6 +479,13 @@ export interface ConnectionParams {
   targets: Array<ConnectionTarget>;
 }
 
+/** The agent would like to use something that is not connected; the question of this id asks for it. */
+export interface ConnectionRequest {
+  op_id: string;
+  seq: number;
+  targets: Array<Record<string, JsonValue>>;
+}
+
 /** The decision on a connection; `op_id` is the id of its question. */
 export interface ConnectionRespondParams {
   op_id: string;
@@ -395,6 +506,14 @@ export interface ConnectionTarget {
   action?: "authorize" | "connect" | "enable" | "install" | "reconnect";
   detail?: string;
   required_env?: Array<ConnectionField>;
+}
+
+/** What became of a connection that was asked for. */
+export interface ConnectionUpdate {
+  op_id: string;
+  seq: number;
+  settled: boolean;
+  settled_by?: "settled" | "expired" | "withdrawn" | "abandoned" | null;
 }
 
 /** After how many turns the agent stopped to ask. */
@@ -439,6 +558,20 @@ export interface CreateParams {
   ignore_user_config?: boolean;
   safe_mode?: boolean;
   subscribe?: boolean;
+}
+
+/** A prompt and a time: a cron expression (five fields, in `timezone`), every so many seconds, or once `at` seconds since 1970. Without a session each run gets a new one. `missed` says what becomes of runs while the profile could not run: once, however many they were, or none. */
+export interface CreateScheduleParams {
+  profile?: string | null;
+  prompt: string;
+  title?: string | null;
+  cron?: string | null;
+  every_s?: number | null;
+  at?: number | null;
+  timezone?: string;
+  session_id?: string | null;
+  agent?: string | null;
+  missed?: "run_once" | "skip";
 }
 
 /** A thread beside the others, with an empty history; made once for one `request_id`, however often it is sent. */
@@ -489,6 +622,23 @@ export interface Description {
   session_create: SessionCreateOptions;
 }
 
+/** What has changed since before that execution: a line for each file, and a unified diff. */
+export interface Difference {
+  stat: string;
+  diff: string;
+}
+
+/** What the client is to do: show `output` (`exec`), go on with `target` (`alias`), submit `message` (`send`, `skill`; `display` is what to show instead of it), or put `message` into the input line (`prefill`). */
+export interface Directive {
+  type: "exec" | "alias" | "send" | "skill" | "prefill";
+  output?: string;
+  target?: string;
+  message?: string;
+  display?: string;
+  name?: string;
+  notice?: string;
+}
+
 /** The provider whose key is to be forgotten. */
 export interface DisconnectParams {
   slug: string;
@@ -500,6 +650,14 @@ export interface Disconnected {
   slug: string;
   name: string;
   disconnected: boolean;
+}
+
+/** A command by its name, without the slash, and what followed it. */
+export interface DispatchParams {
+  profile?: string | null;
+  name: string;
+  arg?: string;
+  session_id?: string | null;
 }
 
 /** How long what runs may go on; absent, as long as `server.drain_s` says. */
@@ -595,6 +753,37 @@ export interface ExecutionStarted {
   execution_generation: number;
 }
 
+/** A call that is only looked at: a command line of `terminal`, or a tool and the path that it would be given. */
+export interface ExplainParams {
+  session_id: string;
+  profile?: string | null;
+  tool?: string;
+  command?: string | null;
+  path?: string | null;
+  cwd?: string | null;
+}
+
+/** The decision and the rule that says so. `always` is what that choice would write into `approvals.rules`. */
+export interface Explained {
+  decision: "allow" | "ask" | "deny";
+  rule: string;
+  danger?: string | null;
+  parts?: Array<ExplainedPart>;
+  always?: Array<Record<string, JsonValue>>;
+  mode: "ask" | "auto" | "deny";
+  confined: boolean;
+  yolo: boolean;
+}
+
+/** One command of a line. `problems` are the reasons why its words do not tell what it runs. */
+export interface ExplainedPart {
+  argv: Array<string>;
+  decision: "allow" | "ask" | "deny";
+  rule: string;
+  danger?: string | null;
+  problems?: Array<string>;
+}
+
 /** As a text to read, or as data to keep. All threads, unless one is named. */
 export interface ExportParams {
   session_id: string;
@@ -613,6 +802,44 @@ export interface Exported {
   blob?: string | null;
 }
 
+/** A file that the user attached, likewise. `size` counts bytes. */
+export interface FileBlock {
+  type?: "file";
+  blob: string;
+  media_type: string;
+  name: string;
+  size: number;
+}
+
+/** How the history that is taken over is made shorter: `soft` keeps it and shows the model a summary, `hard` keeps the summary and the last messages alone. */
+export interface ForkCompaction {
+  mode?: "soft" | "hard";
+  keep?: number;
+  focus?: string | null;
+}
+
+/** Up to and with a message, or all of it. `compaction` is `inherit` (the profile's setting), `disabled` (never for this fork), or explicit. The same `request_id` makes one fork. */
+export interface ForkParams {
+  session_id: string;
+  profile?: string | null;
+  thread_id?: string;
+  from_message_id?: string | null;
+  compaction?: "inherit" | "disabled" | ForkCompaction;
+  title?: string | null;
+  request_id?: string | null;
+}
+
+/** The new thread and the cursor to listen from; `cursor` of the source is where it was taken. */
+export interface Forked {
+  session_id: string;
+  thread_id: string;
+  cursor: string;
+  source_thread_id: string;
+  source_cursor: string;
+  messages: number;
+  compaction: "disabled" | "none" | "soft" | "hard";
+}
+
 /** Bytes of a content, from `offset` on. */
 export interface GetParams {
   blob: string;
@@ -627,6 +854,14 @@ export interface Graph {
   threads: Array<ThreadNode>;
   forks: Array<ThreadNode>;
   subagents: Array<ThreadNode>;
+}
+
+/** A picture that the user attached: the hash of its content, which `blob.get` gives, and its media type. */
+export interface ImageBlock {
+  type?: "image";
+  blob: string;
+  media_type: string;
+  name?: string;
 }
 
 /** The text so far of the message that is being generated. */
@@ -665,6 +900,22 @@ export interface InterruptParams {
   execution_generation: number;
 }
 
+/** With `execution_generation` only the execution that was seen is ended. */
+export interface InterruptSubagentParams {
+  session_id: string;
+  profile?: string | null;
+  subagent_id: string;
+  execution_generation?: number | null;
+}
+
+/** Whether there was an execution to end; `outcome` says why not. */
+export interface InterruptedSubagent {
+  subagent_id: string;
+  found: boolean;
+  outcome: "accepted" | "no_active_execution" | "generation_mismatch" | "not_steerable" | "finishing";
+  active?: number | null;
+}
+
 /** The provider as it is now. */
 export interface KeySaved {
   provider: Provider;
@@ -695,12 +946,19 @@ export interface ListQuestionsParams {
   profile?: string | null;
 }
 
+/** The content of MEMORY.md and USER.md; entries are parted by lines with `§`. `limit` is in characters. */
+export interface Memories {
+  memory: string;
+  user: string;
+  limit: number;
+}
+
 /** One message of a thread. `text` is its text blocks joined, for those who show nothing else. */
 export interface Message {
   message_id: string;
   role: "user" | "assistant" | "tool";
   text: string;
-  content?: Array<TextBlock | ReasoningBlock | ToolCallBlock | ToolResultBlock>;
+  content?: Array<TextBlock | ReasoningBlock | ImageBlock | FileBlock | ToolCallBlock | ToolResultBlock>;
 }
 
 /** A whole message. `partial` when it was cut off by an interrupt or a failure. */
@@ -708,7 +966,7 @@ export interface MessageComplete {
   message_id: string;
   role: "user" | "assistant" | "tool";
   text: string;
-  content?: Array<TextBlock | ReasoningBlock | ToolCallBlock | ToolResultBlock>;
+  content?: Array<TextBlock | ReasoningBlock | ImageBlock | FileBlock | ToolCallBlock | ToolResultBlock>;
   partial?: boolean;
 }
 
@@ -779,6 +1037,11 @@ export interface Notice {
   type: string;
   message: string;
   hint?: string;
+}
+
+/** The profile; the connection's when it is not named. */
+export interface OfProfile {
+  profile?: string | null;
 }
 
 /** One session. */
@@ -1086,6 +1349,13 @@ export interface Put {
   blob?: string | null;
 }
 
+/** The whole text of the definition: front matter and instructions. */
+export interface PutAgentParams {
+  profile?: string | null;
+  name: string;
+  text: string;
+}
+
 /** A piece of a content. `upload` is an id of the client's own for the whole of it; `data` is base64. */
 export interface PutParams {
   upload: string;
@@ -1126,10 +1396,11 @@ export interface Ready {
   heartbeat: boolean;
 }
 
-/** What the model thought aloud, where its provider shows it. */
+/** What the model thought aloud, where its provider shows it. Some providers want it back as they signed it. */
 export interface ReasoningBlock {
   type?: "reasoning";
   text: string;
+  signature?: string | null;
 }
 
 /** What the model thought before the message. */
@@ -1213,6 +1484,24 @@ export interface ResolveParams {
   outcome?: "completed" | "failed" | "interrupted";
 }
 
+/** Put back all files that were written from that execution on, or one of them. */
+export interface RestoreParams {
+  session_id: string;
+  profile?: string | null;
+  thread_id?: string;
+  hash: string;
+  file_path?: string | null;
+}
+
+/** What was put back, and what was left alone because somebody has changed it since or it was too large to keep. */
+export interface RestoreResult {
+  success: boolean;
+  restored_files: Array<string>;
+  skipped_user_edits: Array<string>;
+  skipped_oversize: Array<string>;
+  failed: Record<string, string>;
+}
+
 /** One of id, title or `latest` (the newest, or the newest of a source). */
 export interface ResumeParams {
   session_id?: string | null;
@@ -1234,6 +1523,43 @@ export interface SaveKeyParams {
   api_key: string;
   base_url?: string | null;
   profile?: string | null;
+}
+
+/** Whether there was one. */
+export interface ScheduleDeleted {
+  deleted: boolean;
+}
+
+/** All schedules of the profile, oldest first. */
+export interface ScheduleList {
+  schedules: Array<ScheduleRow>;
+}
+
+/** A schedule of the profile. */
+export interface ScheduleParams {
+  profile?: string | null;
+  schedule_id: string;
+}
+
+/** One schedule. `next_at` is null while it is paused or has nothing more to do; times are since 1970. */
+export interface ScheduleRow {
+  schedule_id: string;
+  title: string | null;
+  prompt: string;
+  cron: string | null;
+  every_s: number | null;
+  at: number | null;
+  timezone: string;
+  session_id: string | null;
+  agent: string | null;
+  missed: "run_once" | "skip";
+  state: "active" | "paused" | "done";
+  next_at: number | null;
+  last_at: number | null;
+  last_session_id: string | null;
+  last_problem: string;
+  runs: number;
+  created_at: number;
 }
 
 /** A message that has all the words. `matches` are ranges of `snippet`, in code points; times since 1970. */
@@ -1386,6 +1712,13 @@ export interface SessionsChanged {
   session_id?: string | null;
 }
 
+/** The whole new content of one of the two. */
+export interface SetMemoryParams {
+  profile?: string | null;
+  target: "memory" | "user";
+  text: string;
+}
+
 /** One setting: its value, whether that is the default, and what it is for. */
 export interface SettingRow {
   key: string;
@@ -1403,6 +1736,41 @@ export interface SetupStatus {
   model: string;
   error?: string | null;
   hint?: string | null;
+}
+
+/** The skills, by name. */
+export interface SkillList {
+  skills: Array<SkillRow>;
+}
+
+/** A skill, or with `file` a file beside its SKILL.md. */
+export interface SkillParams {
+  profile?: string | null;
+  name: string;
+  file?: string | null;
+}
+
+/** One skill. `problem` says what is wrong with one that cannot be used. */
+export interface SkillRow {
+  name: string;
+  description: string;
+  category?: string | null;
+  problem?: string;
+}
+
+/** The text, and the files that go with the skill. */
+export interface SkillView {
+  name: string;
+  description: string;
+  text: string;
+  files: Array<string>;
+}
+
+/** A whole line, with or without its slash. */
+export interface SlashParams {
+  session_id: string;
+  profile?: string | null;
+  command: string;
 }
 
 /** One coherent boundary: `cursor` is where it was taken, and events after it are what follows. */
@@ -1432,6 +1800,24 @@ export interface SteerParams {
   text: string;
 }
 
+/** Something to tell it. With `execution_generation` only the execution that was seen is told. */
+export interface SteerSubagentParams {
+  session_id: string;
+  profile?: string | null;
+  subagent_id: string;
+  text: string;
+  execution_generation?: number | null;
+}
+
+/** `queued` means accepted, not delivered: it is taken at the next step. `outcome` says why not. */
+export interface SteeredSubagent {
+  subagent_id: string;
+  status: "queued" | "rejected";
+  text: string;
+  outcome: "accepted" | "no_active_execution" | "generation_mismatch" | "not_steerable" | "finishing";
+  active?: number | null;
+}
+
 /** What came of a subagent's task. Its thread stays, with all that it did. */
 export interface SubagentComplete {
   subagent_id: string;
@@ -1442,6 +1828,37 @@ export interface SubagentComplete {
   last_tool: string | null;
   usage: Usage;
   duration_s: number;
+}
+
+/** All subagents of the session, oldest first. `delegations` is there for older clients, and empty. */
+export interface SubagentList {
+  subagents: Array<SubagentRow>;
+  delegations?: Array<SubagentRow>;
+}
+
+/** A subagent of the session. */
+export interface SubagentParams {
+  session_id: string;
+  profile?: string | null;
+  subagent_id: string;
+}
+
+/** One subagent. Its thread has the same id. `started_at` is in seconds since 1970; `execution_generation` is null while nothing of it runs. */
+export interface SubagentRow {
+  subagent_id: string;
+  thread_id: string;
+  parent_id: string;
+  depth: number;
+  goal: string;
+  agent: string;
+  delegation_id: string;
+  model: string;
+  started_at: number;
+  status: "queued" | "running" | "completed" | "failed" | "error" | "interrupted";
+  tool_count: number;
+  last_tool: string | null;
+  accepting_steer: boolean;
+  execution_generation: number | null;
 }
 
 /** A subagent begins: a thread of this session, which can be read and talked to like any other. */
@@ -1484,6 +1901,14 @@ export interface SudoParams {
   session_id: string;
   thread_id: string;
   command: string;
+}
+
+/** The end of what a subagent that runs has said; not available for any other. */
+export interface Tail {
+  subagent_id: string;
+  available: boolean;
+  text: string;
+  truncated: boolean;
 }
 
 /** It was done. */
@@ -1591,8 +2016,9 @@ export interface ThreadDeleted {
   deleted: boolean;
 }
 
-/** Another thread took over this one's history, up to a message or all of it. */
+/** The beginning of a fork: which thread's history it took over, up to a message or all of it. */
 export interface ThreadForked {
+  source_thread_id: string;
   thread_id: string;
   from_message_id: string | null;
 }
@@ -1755,12 +2181,42 @@ export interface ValueResult {
   value: string | null;
 }
 
+/** What to put in. A login has `username` and `password`, and replaces the one of the same site and user. */
+export interface VaultAddParams {
+  profile?: string | null;
+  kind?: "login" | "payment" | "address";
+  label: string;
+  origin?: string | null;
+  secret: Record<string, string>;
+}
+
+/** Its id. */
+export interface VaultAdded {
+  id: string;
+}
+
 /** For which site a one-time code is needed, and where it is to be found. */
 export interface VaultCodeParams {
   session_id: string;
   thread_id: string;
   site?: string | null;
   hint?: string | null;
+}
+
+/** Something in the vault, without what it is. */
+export interface VaultItem {
+  id: string;
+  kind: "login" | "payment" | "address";
+  label: string;
+  origin: string | null;
+  username: string | null;
+  created_at: number;
+}
+
+/** What lies in an open vault; a closed one shows nothing. */
+export interface VaultItems {
+  unlocked: boolean;
+  items: Array<VaultItem>;
 }
 
 /** For which site a login is missing. `origin` is its scheme, host and port. */
@@ -1776,8 +2232,48 @@ export interface VaultLoginResult {
   value: string | null;
 }
 
+/** Whose vault. */
+export interface VaultParams {
+  profile?: string | null;
+}
+
+/** Which one. */
+export interface VaultRemoveParams {
+  profile?: string | null;
+  id: string;
+}
+
+/** It is gone. */
+export interface VaultRemoved {
+  removed: boolean;
+}
+
+/** A vault, and whether it is there and open. */
+export interface VaultSource {
+  name: string;
+  display_name: string;
+  exists: boolean;
+  unlocked: boolean;
+}
+
+/** The vaults of the profile. */
+export interface VaultSources {
+  sources: Array<VaultSource>;
+}
+
+/** Whether it is open now. */
+export interface VaultUnlocked {
+  unlocked: boolean;
+}
+
+/** What opens it. A vault that is not there yet is made, with this password. */
+export interface HermesWsContractMethodsVaultVaultUnlockParams {
+  profile?: string | null;
+  password: string;
+}
+
 /** Which vault is locked, and under which name a person knows it. */
-export interface VaultUnlockParams {
+export interface HermesWsContractQuestionsVaultUnlockParams {
   session_id: string;
   thread_id: string;
   backend: string;
@@ -1786,8 +2282,18 @@ export interface VaultUnlockParams {
 
 /** Every method: what it takes and what it answers. */
 export interface RpcMethods {
+  /** Delete an agent definition. `default` goes on without one. */
+  "agent.delete": { params: AgentParams; result: AgentDeleted };
+  /** One agent definition. */
+  "agent.get": { params: AgentParams; result: Agent };
+  /** The agents that sessions of the profile can be made with. */
+  "agent.list": { params: OfProfile; result: AgentList };
+  /** Write an agent definition. What runs keeps the one it began with; one that changes approvals needs `answer`. */
+  "agent.put": { params: PutAgentParams; result: Agent };
   /** Answer an approval. */
   "approval.respond": { params: ApprovalRespondParams; result: Answered };
+  /** Tell what would be decided about a call of this session, by which rule, and part by part. Nothing is run. */
+  "approvals.explain": { params: ExplainParams; result: Explained };
   /** Fetch a piece of a large content of the profile. */
   "blob.get": { params: GetParams; result: Piece };
   /** Send a large content in pieces; what broke off is resumed where it was. */
@@ -1796,6 +2302,14 @@ export interface RpcMethods {
   "clarify.respond": { params: ClarifyRespondParams; result: Answered };
   /** Say once what this client can do; until then it is asked no question. */
   "client.capabilities": { params: CapabilitiesParams; result: CapabilitiesResult };
+  /** What a client is to do for a command. */
+  "command.dispatch": { params: DispatchParams; result: Directive };
+  /** The commands that can be typed behind a slash. */
+  "commands.catalog": { params: OfProfile; result: Catalog };
+  /** Paths that begin with what was typed, as the session's commands would see them. */
+  "complete.path": { params: CompletePathParams; result: Completions };
+  /** Commands that begin with what was typed, or are like it. */
+  "complete.slash": { params: CompleteSlashParams; result: Completions };
   /** The settings in force in a profile; secrets stay references. */
   "config.get": { params: ConfigGetParams; result: ConfigValue };
   /** Change a setting of a profile, in its file, with the comments kept; or of one session. */
@@ -1810,6 +2324,10 @@ export interface RpcMethods {
   "gateway.ping": { params: Empty; result: Pong };
   /** Counts of sessions, messages, executions and tokens of one profile. */
   "insights.get": { params: InsightsParams; result: Insights };
+  /** What the profile's agents have noted. */
+  "memory.get": { params: OfProfile; result: Memories };
+  /** Replace what is noted. The next turn of every session reads it. */
+  "memory.set": { params: SetMemoryParams; result: Memories };
   /** Ask a provider for its models, with the profile's key: whether it can be reached and lets the profile in. */
   "model.check": { params: CheckParams; result: Checked };
   /** Forget the key of a provider. */
@@ -1862,6 +2380,12 @@ export interface RpcMethods {
   "reload.env": { params: ProfileParams; result: EnvReloaded };
   /** Render Markdown as HTML that is safe to show. */
   "render.markdown": { params: RenderParams; result: Rendered };
+  /** What has changed since before an execution. */
+  "rollback.diff": { params: CheckpointParams; result: Difference };
+  /** What the executions of a thread have written. */
+  "rollback.list": { params: ThreadParams; result: CheckpointList };
+  /** Put files back as they were before an execution. Files that somebody changed since are left alone. */
+  "rollback.restore": { params: RestoreParams; result: RestoreResult };
   /** The contract of this server, machine-readable. */
   "rpc.discover": { params: Empty; result: OpenRpcDocument };
   /** Who did what in a profile. What is about the server as a whole stands with the launch profile. */
@@ -1872,6 +2396,18 @@ export interface RpcMethods {
   "runtime.drain": { params: DrainParams; result: DrainStarted };
   /** Counts of what lives in the server now. */
   "runtime.statistics": { params: Empty; result: ServerStatistics };
+  /** Have a prompt submitted at its time, in this profile, unattended. It survives restarts. */
+  "schedule.create": { params: CreateScheduleParams; result: ScheduleRow };
+  /** Remove a schedule. What it has started goes on. */
+  "schedule.delete": { params: ScheduleParams; result: ScheduleDeleted };
+  /** The schedules of the profile. */
+  "schedule.list": { params: OfProfile; result: ScheduleList };
+  /** Stop a schedule until it is resumed. */
+  "schedule.pause": { params: ScheduleParams; result: ScheduleRow };
+  /** Let a paused schedule go on, from its next time on. */
+  "schedule.resume": { params: ScheduleParams; result: ScheduleRow };
+  /** Run a schedule now, besides its times. */
+  "schedule.run": { params: ScheduleParams; result: ScheduleRow };
   /** Give the secret that is missing. */
   "secret.respond": { params: ValueRespondParams; result: Answered };
   /** The names of the profile's secrets. */
@@ -1898,7 +2434,7 @@ export interface RpcMethods {
   "session.list": { params: ListParams; result: SessionList };
   /** The session of a profile that was used last. */
   "session.most_recent": { params: MostRecentParams; result: MostRecent };
-  /** Edit a session: rename, archive, pin, configure, delete, reset, rewind, branch, import. Once per request_id. */
+  /** Edit a session: its name and place, its options and model, its history. Once per request_id. */
   "session.mutate": { params: MutateParams; result: Mutated };
   /** Find a session, take its snapshot and listen to its main thread. */
   "session.resume": { params: ResumeParams; result: Snapshot };
@@ -1910,6 +2446,20 @@ export interface RpcMethods {
   "session.usage": { params: OfSession; result: SessionUsage };
   /** Whether the profile has a model that it can reach, as far as its files tell. */
   "setup.status": { params: ProfileParams; result: SetupStatus };
+  /** The skills of the profile. */
+  "skills.list": { params: OfProfile; result: SkillList };
+  /** A skill in full, or one of its files. */
+  "skills.view": { params: SkillParams; result: SkillView };
+  /** Carry out a command in the session; what no command of the server does comes back as a directive. */
+  "slash.exec": { params: SlashParams; result: Directive };
+  /** End what a subagent does; its parent gets what it has until then. Needs a subscription to the session. */
+  "subagent.interrupt": { params: InterruptSubagentParams; result: InterruptedSubagent };
+  /** Everyone who works or has worked for the session, and how far they are. */
+  "subagent.list": { params: OfSession; result: SubagentList };
+  /** Tell a running subagent something. Needs a subscription to the session. */
+  "subagent.steer": { params: SteerSubagentParams; result: SteeredSubagent };
+  /** The last 16 KiB of what a running subagent said. */
+  "subagent.tail": { params: SubagentParams; result: Tail };
   /** Give the password that a command asks for; it is kept nowhere. */
   "sudo.respond": { params: ValueRespondParams; result: Answered };
   /** Look at a terminal that is open: the last of what it showed follows, and then what it shows. */
@@ -1928,6 +2478,8 @@ export interface RpcMethods {
   "thread.create": { params: CreateThreadParams; result: ThreadCreated };
   /** Remove a thread for good; `main` stays as long as its session. */
   "thread.delete": { params: ThreadParams; result: ThreadDeleted };
+  /** Make a thread that begins with this one's history. The source never changes. */
+  "thread.fork": { params: ForkParams; result: Forked };
   /** The threads of a session. */
   "thread.list": { params: OfSession; result: ThreadList };
   /** What was said in a thread, a page at a time, backwards. */
@@ -1948,6 +2500,18 @@ export interface RpcMethods {
   "token.list": { params: Empty; result: TokenList };
   /** Take a token back; whoever came in by it is sent away at once, with close code 4501. */
   "token.revoke": { params: RevokeTokenParams; result: TokenRevoked };
+  /** Put something into the open vault. */
+  "vault.add": { params: VaultAddParams; result: VaultAdded };
+  /** What lies in the vault, by label and site. */
+  "vault.list": { params: VaultParams; result: VaultItems };
+  /** Close the vault. */
+  "vault.lock": { params: VaultParams; result: VaultUnlocked };
+  /** Take something out of the open vault. */
+  "vault.remove": { params: VaultRemoveParams; result: VaultRemoved };
+  /** The vaults of a profile. */
+  "vault.sources": { params: VaultParams; result: VaultSources };
+  /** Open the vault for a while, or make it. */
+  "vault.unlock": { params: HermesWsContractMethodsVaultVaultUnlockParams; result: VaultUnlocked };
 }
 
 /** Every question that the server asks: what it tells and what it takes. */
@@ -1963,7 +2527,7 @@ export interface ServerRequestMap {
   /** The agent has used its turns: may it go on? */
   "continue": { params: ContinueParams; result: ContinueResult };
   /** The vault is locked: what opens it? */
-  "vault.unlock_prompt": { params: VaultUnlockParams; result: ValueResult };
+  "vault.unlock_prompt": { params: HermesWsContractQuestionsVaultUnlockParams; result: ValueResult };
   /** The vault has no login for a site. */
   "vault.save_login": { params: VaultLoginParams; result: VaultLoginResult };
   /** A site asks for a one-time code. */
@@ -2020,7 +2584,7 @@ export interface BackendGatewayEventMap {
   "request.settled": RequestSettled;
   /** A question that this connection was sent needs no answer any more. */
   "request.cancel": RequestCancel;
-  /** Another thread took over this one's history. */
+  /** The first event of a fork. */
   "thread.forked": ThreadForked;
   /** A subagent begins. */
   "subagent.start": SubagentStart;
@@ -2030,6 +2594,10 @@ export interface BackendGatewayEventMap {
   "compaction.start": CompactionStart;
   /** A summary stands for the older messages. */
   "compaction.complete": CompactionComplete;
+  /** The agent would like to use what is not connected. */
+  "connection.request": ConnectionRequest;
+  /** It was decided about a connection. */
+  "connection.update": ConnectionUpdate;
   /** What one step consumed. */
   "usage.update": UsageUpdate;
   /** A background process that the thread started has ended. */

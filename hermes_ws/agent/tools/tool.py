@@ -9,7 +9,8 @@ from typing import Literal, TypeVar, cast, final
 from pydantic import JsonValue
 
 from hermes_ws.agent.models.model import ToolSpec
-from hermes_ws.agent.ports import Asker, Delegates, Hands, Library, Memory, ToolOutcome
+from hermes_ws.agent.ports import Asker, Hands, Library, ToolOutcome
+from hermes_ws.agent.support import Delegates, Memory
 from hermes_ws.agent.tools.plan import Plan
 from hermes_ws.contract.errors import InvalidParams
 from hermes_ws.contract.model import Params
