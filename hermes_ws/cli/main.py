@@ -9,6 +9,7 @@ import click
 
 from hermes_ws import __version__
 from hermes_ws.cli.chat import chat
+from hermes_ws.cli.doctor import doctor
 from hermes_ws.cli.serve import serve
 from hermes_ws.cli.status import status
 from hermes_ws.cli.stdio import stdio
@@ -32,6 +33,7 @@ def hermes_ws() -> None:
 hermes_ws.add_command(serve)
 hermes_ws.add_command(chat)
 hermes_ws.add_command(status)
+hermes_ws.add_command(doctor)
 hermes_ws.add_command(stdio)
 
 

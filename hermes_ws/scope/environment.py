@@ -26,7 +26,7 @@ PARAMETER_PREFIXES = ("HERMES_", "LISTEN_", "WATCHDOG_", "SSL_CERT_")
 
 STEERING_NAMES = frozenset({
     "BASH_ENV", "ENV", "GCONV_PATH", "IFS", "NODE_OPTIONS", "PERL5LIB", "PERL5OPT", "PROMPT_COMMAND", "PS4",
-    "RUBYOPT", "SHELLOPTS", "BASHOPTS",
+    "RUBYOPT", "SHELLOPTS", "BASHOPTS", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_EXEC_PATH", "NPM_CONFIG_CACHE",
 })  # fmt: skip
 STEERING_PREFIXES = ("LD_", "DYLD_", "LC_", "HERMES_", "XDG_", "PYTHON", "BASH_FUNC_", "GLIBC_")
 """Names that change what a program is or does. A secret of such a name would be code; it is refused."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -264,3 +266,36 @@ def test_every_way_to_start_a_process_or_write_the_environment_is_watched(a: Pro
         there.hook("import", ("x",))
         for database in ("", ":memory:", b":memory:", 7):
             there.hook("sqlite3.connect", (database,))
+
+
+def test_a_socket_in_another_home_is_out_of_reach(wire: Guard, a: ProfileScope, b: ProfileScope) -> None:
+    own, foreign = a.home.run / "s.sock", b.home.run / "s.sock"
+    for path in (own, foreign):
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    with wire.armed():
+        with bind(Bound(a)):
+            with socket.socket(socket.AF_UNIX) as client, pytest.raises(ConnectionRefusedError):
+                client.connect(str(own))
+            for attempt in ("connect", "bind"):
+                with socket.socket(socket.AF_UNIX) as client, pytest.raises(GuardTripped, match=r"socket\."):
+                    getattr(client, attempt)(str(foreign))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client, pytest.raises(GuardTripped):
+                client.sendto(b"x", str(foreign))
+            with socket.socket(socket.AF_UNIX) as client, pytest.raises(ConnectionRefusedError):
+                client.connect("\0nobody-listens-at-this-abstract-name")
+        with socket.socket(socket.AF_UNIX) as client, pytest.raises(GuardTripped, match="no profile"):
+            client.connect(str(own))
+
+
+def test_what_trips_is_told_where_it_trips_also_when_it_is_swallowed(
+    root: HomesRoot, a: ProfileScope, b: ProfileScope
+) -> None:
+    told: list[tuple[str, str]] = []
+    watch = Guard(root, lambda what, stack: told.append((what, stack)))
+    with watch.armed(), bind(Bound(a)), contextlib.suppress(Exception):
+        watch.hook("open", (str(b.home.config), "r", 0))
+    ((what, stack),) = told
+    assert str(b.home.path) in what
+    assert "test_what_trips_is_told" in stack
+    assert watch.tripped() == 1
