@@ -1,4 +1,4 @@
-"""Ways out of a tool's shell that have been tried elsewhere, each against a real profile: refused, and nothing harmed."""
+"""Ways out of a tool's shell that were tried elsewhere, each against a real profile: refused, and nothing harmed."""
 
 from __future__ import annotations
 
@@ -17,40 +17,41 @@ from hermes_ws.warden import descendants
 from tests.escape.conftest import CANARY, Cell
 from tests.session.house import eventually, new_session
 
+WAYS = (
+    "ln -s {other}/.env soft; cat soft",
+    "ln -s {other} door; cat door/SOUL.md; ls door/",
+    "ln {other}/SOUL.md hard; cat hard",
+    "cat ../../../work/.env; cat {other}/SOUL.md",
+    "cp -r {other} copy; cat copy/SOUL.md",
+    "mv {other} mine; cat mine/SOUL.md",
+    "cat {root}/default/.env ../../.env ../../config.yaml; ls ../..",
+    "tar c {other} | tar x -O",
+    "cd {other} && cat SOUL.md",
+    "head -c 1000 {other}/state/sessions.db",
+    "rm -rf {other}; echo x > {other}/SOUL.md; chmod 777 {other}; touch {other}/new",
+    "mkdir m; mount --bind {other} m; cat m/SOUL.md",
+    "unshare -Urm sh -c 'mkdir -p m; mount --bind {other} m && cat m/SOUL.md'",
+    "nsenter -t {server} -m cat {other}/SOUL.md",
+    "chroot / cat {other}/SOUL.md; cat /proc/1/root{other}/SOUL.md; cat /proc/{server}/root{other}/SOUL.md",
+    "cat /proc/{server}/cwd/SOUL.md /proc/{server}/environ /proc/{server}/maps; ls -l /proc/{server}/fd/",
+    "for f in /proc/[0-9]*/environ; do cat $f; done; for f in /proc/[0-9]*/fd/*; do timeout 0.1 head -c 1000 $f; done",
+    "kill -9 {server}; kill -STOP {server}; kill -9 -1; kill -9 1; kill -9 $PPID",
+    "mknod d b 8 0; cat /dev/mem /dev/kmsg /dev/sda /dev/vda",
+    "echo c > /proc/sysrq-trigger; echo 0 > /proc/sys/kernel/randomize_va_space",
+    "sudo -n true; su -c true; passwd -d root; echo x >> /etc/passwd",
+)
+"""Each a line of a shell; `{other}` is the other home, `{root}` the root of homes, `{server}` the server's process."""
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "ln -s {other}/.env soft; cat soft",
-        "ln -s {other} door; cat door/SOUL.md; ls door/",
-        "ln {other}/SOUL.md hard; cat hard",
-        "cat ../../work/.env; cat {other}/SOUL.md",
-        "cp -r {other} copy; cat copy/SOUL.md",
-        "mv {other} mine; cat mine/SOUL.md",
-        "cat {root}/default/.env ../.env ../config.yaml; ls ..",
-        "tar c {other} | tar x -O",
-        "cd {other} && cat SOUL.md",
-        "head -c 1000 {other}/state/sessions.db",
-        "rm -rf {other}; echo x > {other}/SOUL.md; chmod 777 {other}; touch {other}/new",
-        "mkdir m; mount --bind {other} m; cat m/SOUL.md",
-        "unshare -Urm sh -c 'mkdir -p m; mount --bind {other} m && cat m/SOUL.md'",
-        "nsenter -t {server} -m cat {other}/SOUL.md",
-        "chroot / cat {other}/SOUL.md; cat /proc/1/root{other}/SOUL.md; cat /proc/{server}/root{other}/SOUL.md",
-        "cat /proc/{server}/cwd/SOUL.md /proc/{server}/environ /proc/{server}/maps; ls -l /proc/{server}/fd/",
-        "for f in /proc/[0-9]*/environ; do cat $f; done; for f in /proc/[0-9]*/fd/*; do head -c 1000 $f; done",
-        "kill -9 {server}; kill -STOP {server}; kill -9 -1; kill -9 1; kill -9 $PPID",
-        "mknod d b 8 0; cat /dev/mem /dev/kmsg /dev/sda /dev/vda",
-        "echo c > /proc/sysrq-trigger; echo 0 > /proc/sys/kernel/randomize_va_space",
-        "sudo -n true; su -c true; passwd -d root; echo x >> /etc/passwd",
-    ],
-)  # fmt: skip
-async def test_a_way_out_is_none(script: str, cell: Cell) -> None:
+
+async def test_a_way_out_is_none(cell: Cell) -> None:
     words = {"other": cell.other, "root": cell.house.root, "server": os.getpid()}
-    ran = await cell.run(f"({script.format(**words)}) 2>&1 </dev/null | head -c 60000")
-    assert CANARY not in ran.output
-    assert "secret" not in ran.output.replace("sessions", "").lower() or "«secret" not in ran.output
-    assert (cell.other / "SOUL.md").read_text() == CANARY
-    assert sorted(path.name for path in cell.other.iterdir() if path.name == "new") == []
+    before = sorted(path.name for path in cell.other.iterdir())
+    for number, script in enumerate(WAYS):
+        place = f"mkdir try{number} && cd try{number} &&"
+        ran = await cell.run(f"{place} ({script.format(**words)}) 2>&1 </dev/null | head -c 60000")
+        assert CANARY not in ran.output, script
+        assert (cell.other / "SOUL.md").read_text() == CANARY, script
+        assert sorted(path.name for path in cell.other.iterdir()) == before, script
     assert (await cell.run("echo alive")).output == "alive\n"
 
 
@@ -163,7 +164,8 @@ async def test_a_directory_that_becomes_a_link_to_another_home_opens_nothing(cel
 
 async def test_a_daemon_that_left_everything_ends_with_the_command_that_is_cancelled(cell: Cell) -> None:
     script = (
-        "setsid sh -c 'setsid sh -c \"setsid sleep 4321 & echo up > up; sleep 4321\" & exit' </dev/null >/dev/null 2>&1 &"
+        "setsid sh -c 'setsid sh -c \"setsid sleep 4321 & echo up > up; sleep 4321\" & exit'"
+        " </dev/null >/dev/null 2>&1 &"
         " while [ ! -s up ]; do sleep 0.01; done; echo ready; sleep 4321"
     )
     with trio.CancelScope() as scope:
@@ -175,7 +177,8 @@ async def test_a_daemon_that_left_everything_ends_with_the_command_that_is_cance
 
 
 async def test_a_daemon_whose_command_ended_by_itself_goes_with_its_warden(cell: Cell) -> None:
-    await cell.run("setsid sleep 5432 </dev/null >/dev/null 2>&1 & echo done")
+    script = "setsid sh -c 'echo up > up; exec sleep 5432' </dev/null >/dev/null 2>&1 &"
+    await cell.run(f"{script} while [ ! -s up ]; do sleep 0.01; done")
     granted = await cell.runtime.warden_for(cell.runtime.scope, cell.home)
     left = _sleepers(granted.warden.statistics().pid, b"5432")
     assert len(left) == 1
@@ -194,7 +197,7 @@ class TestStorms:
         granted = await cell.runtime.warden_for(cell.runtime.scope, cell.home)
         await eventually(lambda: len(descendants.below(granted.warden.statistics().pid)) <= 45)
         with trio.fail_after(30):
-            while (await cell.run("echo alive")).output != "alive\n":
+            while (await cell.run("echo alive")).output != "alive\n":  # noqa: ASYNC110 - the storm abates by itself
                 await trio.sleep(0.1)
 
     async def test_filling_the_disk_quota_ends_the_command_and_says_so(self, cell: Cell) -> None:
@@ -220,21 +223,21 @@ async def test_a_child_has_no_descriptor_that_was_left_open(cell: Cell) -> None:
     assert ran.output == ""
 
 
-@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "Path", "BASH_ENV", "PYTHONPATH", "IFS"])
-async def test_a_secret_cannot_be_called_like_something_that_steers_programs(
-    name: str, cell: Cell, tmp_path: Path
-) -> None:
-    home = cell.house.home(
-        "steered", config="terminal:\n  env: [OK]\n", env=f"{name}=/evil/value/1234\nOK=fine-value\n"
-    )
+STEERING = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "Path", "BASH_ENV", "PYTHONPATH", "IFS", "GIT_SSH_COMMAND")
+
+
+async def test_a_secret_cannot_be_called_like_something_that_steers_programs(cell: Cell) -> None:
+    lines = "".join(f"{name}=/evil/value/1234\n" for name in STEERING)
+    home = cell.house.home("steered", config="terminal:\n  env: [OK]\n", env=f"{lines}OK=fine-value\n")
     runtime = await cell.house.runtime("steered")
     hands = SessionHands(runtime, runtime.scope, runtime.home.user)
     ran = await hands.run("env; echo $OK | wc -c", cwd=None, deadline_s=30, on_output=lambda _text: None)
     assert "/evil/value" not in ran.output
     assert ran.output.splitlines()[-1] == "11"
-    (home / "config.yaml").write_text(f"terminal:\n  env: [{name}]\n")
-    with pytest.raises(errors.ProfileUnusable, match=name):
-        await runtime.reload()
+    for name in STEERING:
+        (home / "config.yaml").write_text(f"terminal:\n  env: [{name}]\n")
+        with pytest.raises(errors.ProfileUnusable, match=name):
+            await runtime.reload()
 
 
 def _sleepers(pid: int, word: bytes) -> list[descendants.Seen]:
