@@ -14,7 +14,7 @@ from hermes_ws.contract.catalog import AnyMethod
 ALSO: Mapping[str, Mapping[str, Any]] = {
     "config.set": {"scope": "session", "session_id": "s-1"},
     "session.mutate": {"operation": "rename", "payload": {"title": "another"}},
-    "schedule.create": {"every_s": 3600.0},
+    "schedule.create": {"every_s": 3600},
     "vault.add": {"secret": {"username": "u", "password": "p"}},
     "prompt.submit": {"text": "hello"},
     "prompt.receipt": {"input_id": "i-1"},
