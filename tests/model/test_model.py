@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,11 +21,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hermes_ws.contract.errors import NotFound
 from hermes_ws.contract.methods.threads import Snapshot
-from hermes_ws.warden.grants import Confinement
 from tests.model.watcher import Watcher, comparable
-from tests.model.world import Seat, World
+from tests.model.world import Seat, World, childless
 
 EXAMPLES = 50
 STEPS = 50
@@ -111,11 +107,18 @@ class Machine(RuleBasedStateMachine):
     def _session(self, number: int) -> str:
         return self.sessions[number % len(self.sessions)]
 
+    async def _one_that(self, number: int, fits: Callable[[Snapshot], bool]) -> str:
+        """A session that fits, if there is one; so that a step is not wasted on one where it can do nothing."""
+        found = [each for each in self.sessions if fits(await self._state(each))]
+        return found[number % len(found)] if found else self._session(number)
+
     # --- rules -------------------------------------------------------------------------------------------------------
 
     @initialize()
     def begin(self) -> None:
         self.create()
+        for watcher in self.watchers:
+            self.do(lambda: watcher.follow(self.sessions[0], fresh=True))  # noqa: B023
 
     @precondition(lambda self: len(self.sessions) < SESSIONS)
     @rule()
@@ -147,6 +150,11 @@ class Machine(RuleBasedStateMachine):
     @rule(session=ANY, kind=KINDS, mode=st.sampled_from(["queue", "queue", "steer", "reject"]), finite=st.booleans())
     def submit(self, session: int, kind: str, mode: str, finite: bool) -> None:
         given = self._new_input(session, kind, mode, finite)
+        self.do(lambda: self._submit(given))
+
+    @rule(session=ANY, mode=st.sampled_from(["queue", "steer"]))
+    def submit_what_waits(self, session: int, mode: str) -> None:
+        given = self._new_input(session, "/do say {mark}\n/do ask why?\n/do stream 4 300", mode, False)
         self.do(lambda: self._submit(given))
 
     def _new_input(self, session: int, kind: str, mode: str, finite: bool) -> Acknowledged:
@@ -197,7 +205,8 @@ class Machine(RuleBasedStateMachine):
         self.do(lambda: self._control(session, stale, "session.steer", text=f"/do say steered-{self.marks}-"))
 
     async def _control(self, session: int, stale: int, method: str, **params: Any) -> None:
-        state = await self._state(self._session(session))
+        session_id = await self._one_that(session, lambda state: state.execution is not None)
+        state = await self._state(session_id)
         generation = 1 if state.execution is None else max(0, state.execution.execution_generation + stale)
         told = await self._get(method, session_id=state.session_id, execution_generation=generation, **params)
         if state.execution is None:
@@ -209,7 +218,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(session=ANY)
     def answer(self, session: int) -> None:
-        self.do(lambda: self._answer(self._session(session)))
+        async def one() -> None:
+            await self._answer(await self._one_that(session, lambda state: bool(state.questions)))
+
+        self.do(one)
 
     async def _answer(self, session_id: str) -> bool:
         state = await self._state(session_id)
@@ -227,7 +239,7 @@ class Machine(RuleBasedStateMachine):
     @rule(session=ANY)
     def cancel(self, session: int) -> None:
         async def take_back() -> None:
-            state = await self._state(self._session(session))
+            state = await self._state(await self._one_that(session, lambda state: len(state.pending) > 1))
             for row in state.pending:
                 named = {"session_id": state.session_id, "admission_id": row.admission_id}
                 told = await self._get("prompt.cancel", **named)
@@ -323,19 +335,22 @@ class Machine(RuleBasedStateMachine):
         if rest:
             await self.world.rest()
         await self.world.crash()
-        for watcher in self.watchers:
-            watcher.seat = None
+        await self._back()
+
+    async def _back(self) -> None:
+        """The server is back: all connections are gone, and clients that are not away come back by themselves."""
         await self.world.runtime()
         await self.world.rest()
+        for watcher in self.watchers:
+            connected, watcher.seat = watcher.seat is not None, None
+            if connected and watcher.attentive and watcher.session_id in self.sessions:
+                await watcher.follow(str(watcher.session_id), fresh=False)
 
     @rule()
     def restart(self) -> None:
         async def orderly() -> None:
             await self.world.restart()
-            for watcher in self.watchers:
-                watcher.seat = None
-            await self.world.runtime()
-            await self.world.rest()
+            await self._back()
 
         self.do(orderly)
 
@@ -412,34 +427,16 @@ class Machine(RuleBasedStateMachine):
                 assert len(said) == 1
 
 
-@pytest.fixture
-def without_children(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The confined children are left out: there is nothing to read in the sessions' directories."""
-
-    async def probe(**_: object) -> Confinement:
-        return Confinement(0, False, False, False, ())
-
-    async def read(*_: object, **__: object) -> object:
-        raise NotFound("There is no such file.")
-
-    monkeypatch.setattr("hermes_ws.hosting.host.probe", probe)
-    monkeypatch.setattr("hermes_ws.session.hands.SessionHands.read", read)
-    yield
-    with suppress(FileNotFoundError):
-        for left in TMPFS.glob("model-*"):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-@pytest.mark.usefixtures("without_children")
 def test_whatever_happens_clients_and_server_agree() -> None:
-    run_state_machine_as_test(
-        Machine,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    with childless():
+        run_state_machine_as_test(
+            Machine,
+            settings=settings(
+                max_examples=EXAMPLES,
+                stateful_step_count=STEPS,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )

@@ -13,13 +13,16 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
+import pytest
 import trio
 import trio.testing
 
+from hermes_ws.contract.errors import NotFound
 from hermes_ws.contract.events import ServerInfo
 from hermes_ws.contract.registry import Right
 from hermes_ws.hosting.host import Host
@@ -36,6 +39,7 @@ from hermes_ws.server.dispatch import Dispatch
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.ports import ReadPage
 from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.warden.grants import Confinement
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame
 from hermes_ws.wire.negotiation import Negotiated
@@ -48,6 +52,33 @@ OWNER = Principal("owner", profiles=None, rights=frozenset(Right))
 
 THREAD_PAUSE_S = 0.0002
 """Real seconds between two looks at whether the threads that somebody waits for have come back."""
+
+
+@contextmanager
+def childless() -> Generator[None]:
+    """Leave the confined children out: there is nothing to read in the sessions' directories, and nothing runs."""
+
+    async def probe(**_: object) -> Confinement:
+        return Confinement(0, False, False, False, ())
+
+    async def read(*_: object, **__: object) -> object:
+        raise NotFound("There is no such file.")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hermes_ws.hosting.host.probe", probe)
+        patch.setattr("hermes_ws.session.hands.SessionHands.read", read)
+        yield
+
+
+@contextmanager
+def world_in(directory: Path) -> Generator[World]:
+    """A world of one home, which ends with the block."""
+    with childless():
+        world = World(directory)
+        try:
+            yield world
+        finally:
+            world.end()
 
 
 class Seat:
@@ -249,7 +280,7 @@ class World:
         await self._begin()
 
     async def crash(self) -> None:
-        """Go on from what is on the disk at this moment, as after `kill -9`. What the old life does now, nobody sees."""
+        """Go on from what is on the disk now, as after `kill -9`. What the old life does from here on, nobody sees."""
         while any(name.startswith("journal") for name in self._threads_waited_for()):
             await trio.to_thread.run_sync(time.sleep, THREAD_PAUSE_S)
         kept = self.root.with_name("kept")
