@@ -19,6 +19,7 @@ _ETC_FILES: Final = (
     *("passwd", "group", "hosts", "resolv.conf", "nsswitch.conf", "host.conf", "gai.conf", "networks"),
     *("ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ca-certificates", "ca-certificates.conf", "pki/tls/certs"),
     *("ld.so.*", "alternatives", "localtime", "timezone", "gitconfig", "ssh/ssh_config", "ssh/ssh_config.d"),
+    *("os-release", "*-release", "*_version", "shells", "magic", "locale.alias"),
     *("protocols", "services", "mime.types", "inputrc", "terminfo", "bash.bashrc", "profile", "python3*"),
 )
 """What root's children may read of `/etc`; not `ssl` as a whole, which holds private keys."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -70,7 +71,7 @@ async def test_commands_run_over_there_with_the_policys_secrets_and_end_codes(
     with pytest.raises(errors.NotFound, match="over there"):
         await hands.run("pwd", cwd=tmp_path / "missing", deadline_s=60, on_output=told.append)
     home = await hands.run("pwd", cwd=Path("~"), deadline_s=60, on_output=told.append)
-    assert home.output.strip() == os.path.expanduser("~")
+    assert home.output.strip() == pwd.getpwuid(os.getuid()).pw_dir
 
 
 async def test_the_deadline_and_cancelling_end_what_runs_over_there(runtime: ProfileRuntime, tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""Terminals over the wire: opened by one client, watched by another, closed; and background processes in a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.gateway_client import Client, Refused
+from tests.e2e.process import Server
+
+
+def shown(client: Client, terminal_id: str, words: str) -> str:
+    """What a terminal has shown to a client, once the words are in it."""
+
+    def text() -> str:
+        return "".join(
+            event["payload"]["text"]
+            for event in client.events
+            if event["type"] == "terminal.output" and event["payload"]["terminal_id"] == terminal_id
+        )
+
+    while words not in text():
+        client.pump()
+    return text()
+
+
+def test_two_clients_look_at_one_terminal_and_both_see_its_end(shared_server: Server) -> None:
+    one, two = shared_server.connect(), shared_server.connect()
+    opened = one.call("terminal.open", profile="second", command=["/bin/sh"], rows=30, columns=90)
+    name = opened["terminal_id"]
+    one.call("terminal.input", terminal_id=name, data="stty size; echo $ONLY_B; echo mark\n")
+    first = shown(one, name, "\r\nmark")
+    assert "30 90" in first
+    assert "only-value-of-second" in first, "what a person's terminal shows is not redacted"
+    two.call("terminal.attach", terminal_id=name)
+    assert shown(two, name, "\r\nmark") == first
+    (row,) = two.call("terminal.list", profile="second")["terminals"]
+    assert (row["terminal_id"], row["viewers"], row["cwd"]) == (name, 2, opened["cwd"])
+    assert two.call("terminal.list", profile="default")["terminals"] == []
+    two.call("terminal.resize", terminal_id=name, rows=10, columns=40)
+    two.call("terminal.input", terminal_id=name, data="stty size\n")
+    shown(one, name, "10 40")
+    one.call("terminal.close", terminal_id=name)
+    for client in (one, two):
+        exited = client.until(lambda event: event["type"] == "terminal.exited")
+        assert exited["payload"]["terminal_id"] == name
+    with pytest.raises(Refused) as caught:
+        two.call("terminal.input", terminal_id=name, data="x")
+    assert caught.value.type == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("params", "type"),
+    [
+        ({"cwd": "/no/such/place"}, "directory_refused"),
+        ({"cwd": "{home}/.."}, "directory_refused"),
+        ({"rows": 0}, "invalid_params"),
+        ({"command": []}, "invalid_params"),
+        ({"profile": "nobody"}, "profile_unknown"),
+    ],
+)
+def test_a_terminal_that_may_not_be_is_refused(shared_server: Server, params: dict[str, Any], type: str) -> None:
+    client = shared_server.connect()
+    home = client.call("terminal.open", command=["true"])["cwd"]
+    said = {key: value.format(home=home) if key == "cwd" else value for key, value in params.items()}
+    with pytest.raises(Refused) as caught:
+        client.call("terminal.open", **said)
+    assert caught.value.type == type
+
+
+def test_a_terminal_of_one_profile_cannot_be_named_as_anothers(shared_server: Server) -> None:
+    client = shared_server.connect()
+    name = client.call("terminal.open", profile="second", command=["/bin/cat"])["terminal_id"]
+    with pytest.raises(Refused):
+        client.call("terminal.input", profile="default", terminal_id=name, data="x")
+    client.call("terminal.close", terminal_id=name)
