@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from hermes_ws.contract.errors import StorageFull, StorageUnavailable
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal.database import Transaction
+from hermes_ws.session.execution import Execution
 from tests.session.house import House, eventually, new_session, say
 
 
@@ -57,3 +60,28 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_when_it_can_be(
         await viewer.until("execution.finished", outcome="completed")
     log = (house.root / "default" / "logs" / "profile.log").read_text()
     assert log.count("execution.not_settled") == 2
+
+
+async def test_a_queue_that_the_disk_held_up_goes_on_in_its_order(
+    runtime: ProfileRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TURN-02: what was accepted behind an input that could not be stored yet runs after it, and is not stranded."""
+    real = Execution.claim
+    refused = 0
+
+    async def claim(self: Execution, claimed: Callable[[], None]) -> bool:
+        nonlocal refused
+        if refused < 2:
+            refused += 1
+            raise StorageUnavailable("The disk is gone.")
+        return await real(self, claimed)
+
+    monkeypatch.setattr(Execution, "claim", claim)
+    monkeypatch.setattr("hermes_ws.session.thread.CLAIM_RETRY_S", (0.0,))
+    _, thread, viewer = await new_session(runtime)
+    for number in (1, 2):
+        await say(thread, f"/do say p{number}", f"p{number}")
+    for number in (1, 2):
+        said = await viewer.until("message.complete", role="assistant")
+        assert said["payload"]["text"].strip() == f"p{number}"
+    assert refused == 2
