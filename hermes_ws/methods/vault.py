@@ -13,6 +13,7 @@ from hermes_ws.contract.methods.vault import (
     VAULT_REMOVE,
     VAULT_SOURCES,
     VAULT_UNLOCK,
+    UnlockVaultParams,
     VaultAdded,
     VaultAddParams,
     VaultItem,
@@ -23,7 +24,6 @@ from hermes_ws.contract.methods.vault import (
     VaultSource,
     VaultSources,
     VaultUnlocked,
-    VaultUnlockParams,
 )
 from hermes_ws.journal.failures import os_error
 from hermes_ws.methods.handler import handles
@@ -64,7 +64,7 @@ async def list_items(call: ProfileCall, params: VaultParams) -> VaultItems:
 
 
 @handles(VAULT_UNLOCK)
-async def unlock(call: ProfileCall, params: VaultUnlockParams) -> VaultUnlocked:
+async def unlock(call: ProfileCall, params: UnlockVaultParams) -> VaultUnlocked:
     """A wrong password is an answer and no error."""
     return VaultUnlocked(unlocked=await _in_vault(call, lambda vault: vault.unlock(params.password)))
 

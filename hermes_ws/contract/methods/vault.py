@@ -53,7 +53,7 @@ class VaultSources(Result):
     sources: list[VaultSource]
 
 
-class VaultUnlockParams(VaultParams):
+class UnlockVaultParams(VaultParams):
     """What opens it. A vault that is not there yet is made, with this password."""
 
     password: str = Field(min_length=1, max_length=1000, repr=False)
@@ -115,7 +115,7 @@ VAULT_LIST = method(
 
 VAULT_UNLOCK = method(
     "vault.unlock",
-    VaultUnlockParams,
+    UnlockVaultParams,
     VaultUnlocked,
     scope=Scope.PROFILE,
     right=Right.ANSWER,
