@@ -332,17 +332,16 @@ class ProfileLife:
 
     async def clear_leftovers(self) -> None:
         """Remove what a crash left of homes that were being made or deleted. A task of the host."""
-        await in_thread(self._limiter, self._clear)
+        async with self._one:  # What is being made now is no leftover.
+            await in_thread(self._limiter, self._clear)
 
     def _clear(self) -> None:
-        homes = self._ground.root.homes
-        try:
-            names = os.listdir(homes)
-        except OSError:
-            return
-        for name in names:
-            if name.startswith((STAGING, DELETED)):
-                _remove(homes / name)
+        launch = self._ground.root.find(self._ground.launch)
+        with guard.permit(launch):
+            for place in (self._ground.root.homes, launch.state / EXPORTS):
+                for name in os.listdir(place) if place.is_dir() else ():
+                    if name.startswith((STAGING, DELETED)):
+                        _remove(place / name)
 
     async def _origins(self) -> frozenset[str]:
         return frozenset(origin for origin, _ in await self._store.origins())

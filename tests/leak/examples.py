@@ -177,7 +177,14 @@ METHODS: Mapping[str, Example] = {
     "token.create": lambda w, s: {"name": f"t{fresh()[:12]}", "profiles": [s.name], "rights": ["observe"]},
     "token.list": nothing,
     "token.revoke": lambda w, s: {"token_id": "none"},
-    "vault.code": lambda w, s: {"id": question(w, s), "code": "123456"},
+    "vault.add": lambda w, s: {
+        "profile": s.name, "kind": "login", "label": "mail", "secret": {"password": secret_value()},
+    },
+    "vault.list": profile,
+    "vault.lock": profile,
+    "vault.remove": but(profile, id="none"),
+    "vault.sources": profile,
+    "vault.unlock": but(profile, password="a password of the vault"),
 }  # fmt: skip
 """By name of the method."""
 
@@ -197,6 +204,9 @@ TOOLS: Mapping[str, Callable[[World, Side], Params]] = {
     "memory": lambda w, s: {"action": "read"},
     "session_search": lambda w, s: {"query": "canary"},
     "delegate_task": lambda w, s: {"task": "/do say delegated"},
+    "request_connection": lambda w, s: {"targets": [{"name": "mail"}]},
+    "request_secret": lambda w, s: {"name": "FRESH", "prompt": "to log in"},
+    "run_with_login": lambda w, s: {"origin": "https://mail.example", "command": "true"},
     "skills_list": lambda w, s: {},
     "skill_view": lambda w, s: {"name": SKILL},
 }

@@ -41,6 +41,10 @@ def test_every_tool_and_event_has_an_example() -> None:
     assert not missing, f"add {missing} to tests/leak/examples.py, EVENTS (it says how)"
 
 
+ANSWERS = {"approval": {"choice": "once"}, "clarify": {"answers": {"q1": "a"}}, "connection": {"targets": {}}}
+"""What each kind of question is answered with; values are not given."""
+
+
 def use_tool(world: World, side: Side, name: str) -> str:
     """Have the side's agent call a tool, answer what it asks, and give all events of that turn."""
     client = side.client
@@ -53,7 +57,7 @@ def use_tool(world: World, side: Side, name: str) -> str:
         if len(client.questions) > asked:
             question = client.questions[asked]
             asked += 1
-            answer = {"choice": "once"} if question["method"].startswith("approval") else {"answers": {"q1": "a"}}
+            answer = ANSWERS.get(question["method"].partition(".")[0], {"value": None})
             client.answer(question, **answer)
         ended = [e for e in client.events[before:] if e["type"] == "execution.finished"]
         if any(e["admission_id"] == admitted["admission_id"] for e in ended):
