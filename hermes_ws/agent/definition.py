@@ -119,25 +119,30 @@ def parse(data: bytes, path: Path) -> AgentDefinition:
     )
 
 
-def put(home: ProfileHome, name: str, text: str) -> AgentDefinition:
-    """Write a definition, once it has proved to be one; a running execution keeps what it began with.
-
-    Raises InvalidParams for a name or a text that is none.
-    """
+def check(home: ProfileHome, name: str, text: str) -> AgentDefinition:
+    """What a text would be as the definition of that name. Raises InvalidParams for a name or a text that is none."""
     if _NAME.fullmatch(name) is None:
         raise InvalidParams("An agent's name is letters, digits, `_`, `.` and `-`, at most 64.", path="name")
-    path = home.agents / f"{name}.md"
     data = text.encode()
     if len(data) > DEFINITION_BYTES:
         raise InvalidParams(f"A definition has at most {DEFINITION_BYTES:,} bytes.", path="text")
     try:
-        parsed = parse(data, path)
+        return parse(data, home.agents / f"{name}.md")
     except ProfileUnusable as problem:
         raise InvalidParams(problem.message, path="text") from None
+
+
+def put(home: ProfileHome, name: str, text: str) -> AgentDefinition:
+    """Write a definition, once it has proved to be one; a running execution keeps what it began with.
+
+    Raises as `check` does.
+    """
+    parsed = check(home, name, text)
+    path = home.agents / f"{name}.md"
     home.agents.mkdir(mode=0o700, exist_ok=True)
     if not home.contains(home.agents):
         raise _unusable(path, "the directory leads out of the home")
-    write_private(path, data)
+    write_private(path, text.encode())
     return parsed
 
 

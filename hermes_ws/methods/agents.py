@@ -41,7 +41,7 @@ async def get(call: ProfileCall, params: AgentParams) -> Agent:
 async def put(call: ProfileCall, params: PutAgentParams) -> Agent:
     """Write it, unless it decides about approvals and the caller may not."""
     home = call.runtime.home
-    parsed = definition.parse(params.text.encode(), home.agents / f"{params.name}.md")
+    parsed = definition.check(home, params.name, params.text)
     if parsed.approvals is not None and Right.ANSWER not in call.principal.rights:
         raise PermissionDenied(
             f"{call.principal.name} lacks the right answer, which a definition that sets approvals needs.",
