@@ -71,7 +71,7 @@ def _resumed(state: Snapshot | None, snapshot: Snapshot) -> Snapshot:
     """What holds when a subscription stands (again): events follow from where this client was, not from the snapshot's
     boundary, so that what it has stays, but for what only a snapshot tells.
     """
-    if snapshot.position == "fresh":
+    if snapshot.position == "fresh" or (snapshot.position == "ok" and state is None):
         return snapshot
     if snapshot.position == "ok" and state is not None:
         others = [each for each in snapshot.questions if each.thread_id != snapshot.thread_id]

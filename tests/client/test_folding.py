@@ -178,7 +178,7 @@ def test_over_a_real_connection_the_fold_ends_where_the_server_is(peer: Peer, ba
         created = await made(link)
         await say(link, created.session_id, "say hello", "i-1")
         state: Snapshot | None = None
-        following = follow(link, created.session_id)
+        following = follow(link, created.session_id, after=created.cursor)
         async for item in following:
             state = advance(state, item)
             if isinstance(item, Envelope) and item.type == "execution.finished":
