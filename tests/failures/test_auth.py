@@ -122,7 +122,7 @@ def test_ident_07_a_token_for_a_profile_that_is_gone_falls_back_to_no_other(serv
     assert server.stop() == 0
 
 
-def test_owner_02_authority_belongs_to_who_asks_and_not_to_a_connection(shared_server: Server) -> None:
+def test_authority_belongs_to_who_asks_and_not_to_a_connection(shared_server: Server) -> None:
     """One connection starts a turn and drops; another of the same principal ends it."""
     first = shared_server.connect()
     session = first.call("session.create")["session_id"]

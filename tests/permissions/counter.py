@@ -122,7 +122,7 @@ class Counter:
             if name in fields:
                 params[name] = place.ids[name]
         for name in params.keys() - {"session_id", "op_id", "profile"}:
-            # Whatever else tells the profile: the id of a question, or one of another thing that begins like a session's.
+            # Whatever else tells the profile: the id of a question, or of a thing whose ids begin like a session's.
             if isinstance(params[name], str) and _located(method, {**params, name: "unlike-any"}) == "unlike-any":
                 question = method.name.startswith("question.") or method.name.endswith(".respond")
                 params[name] = place.ids["op_id" if question else "session_id"]
