@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,13 +29,14 @@ class Served:
 
 
 @contextlib.contextmanager
-def started_server() -> Iterator[Served]:
-    """The whole server, over one home in a directory of its own."""
+def started_server(prepare: Callable[[Path], None] = lambda homes: None) -> Iterator[Served]:
+    """The whole server, over one home in a directory of its own, and what `prepare` puts there besides."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as directory:
         homes = Path(directory) / "homes"
         home = homes / "default"
         home.mkdir(parents=True, mode=0o700)
         (home / "config.yaml").write_text("model:\n  provider: loopback\n")
+        prepare(homes)
         command = ("hermes_ws.cli.main", "serve", "--profiles-root", str(homes), "--port", "0", "--announce", "json")
         with _process(*command, HERMES_HOME=str(home)) as (line, pid):
             told = orjson.loads(line)
@@ -50,6 +51,14 @@ def started_bare() -> Iterator[Served]:
     """The minimal server."""
     with _process("bench.bare") as (line, pid):
         yield Served(int(line), "", pid)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has in use."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"process {pid} is gone")
 
 
 @contextlib.contextmanager
