@@ -77,8 +77,8 @@ METHODS: Mapping[str, Example] = {
     "connectors.operation.status": lambda w, s: {"profile": s.name, "op_id": question(w, s)},
     "gateway.ping": nothing,
     "insights.get": profile,
-    "mcp.restart": but(profile, server="none"),
-    "mcp.status": profile,
+    "mcp.restart": but(session, server="none"),
+    "mcp.status": session,
     "memory.get": profile,
     "memory.set": but(profile, target="memory", text="a memory"),
     "model.check": profile,
@@ -245,6 +245,8 @@ EVENTS: Mapping[str, str] = {
     "process.exited": "carries an id and a status; searched when it comes",
     "terminal.output": SEEN,
     "terminal.exited": "carries an id and a status; searched when it comes",
+    "connection.request": "names what the agent asked to connect; searched when the tool request_connection is called",
+    "connection.update": "the state of such a request; searched when it comes",
     "notice": "a sentence about the connection's own request; searched when it comes",
 }
 """By type of the event."""
