@@ -100,6 +100,10 @@ def arguments(wanted: Wanted) -> bytes:
     package = wanted.room.parent
     words += ["--ro-bind", str(package / "__init__.py"), str(package / "__init__.py")]
     words += ["--ro-bind", str(wanted.room), str(wanted.room)]
+    if not wanted.own_user:
+        # Another user has to pass through what leads there; it holds nothing but the way.
+        ways = {str(way) for mount in wanted.mounts for way in Path(mount.path).parents if str(way) != "/"}
+        words += [word for way in sorted(ways) for word in ("--perms", "0755", "--dir", way)]
     for mount in wanted.mounts:
         words += ["--bind-fd" if mount.write else "--ro-bind-fd", str(mount.descriptor), mount.path]
     words += ["--chdir", "/"]

@@ -19,6 +19,13 @@ _HIGHEST: Final = 63
 
 def drop() -> None:
     """Empty the bounding, ambient, inheritable, permitted and effective sets, as far as this process may."""
+    bind()
+    libc.prctl(libc.PR_CAP_AMBIENT, libc.PR_CAP_AMBIENT_CLEAR_ALL)
+    libc.capset(_HEADER, bytes(_SIZE))
+
+
+def bind() -> None:
+    """Empty the bounding set alone: what is held stays, and no program gives any more."""
     for capability in range(_HIGHEST + 1):
         try:
             if libc.prctl(libc.PR_CAPBSET_READ, capability):
@@ -26,8 +33,6 @@ def drop() -> None:
         except OSError:
             # Beyond the last one that the kernel knows, or without the right to drop; `dropped` tells them apart.
             break
-    libc.prctl(libc.PR_CAP_AMBIENT, libc.PR_CAP_AMBIENT_CLEAR_ALL)
-    libc.capset(_HEADER, bytes(_SIZE))
 
 
 def dropped() -> bool:

@@ -137,9 +137,9 @@ def confine(wishes: Wishes) -> Confined:
         notes.append("Signals to other processes of the user are not kept inside.")
     if wishes.deny_network and 0 < abi < 4 and not wishes.seccomp and not wishes.namespaces:
         notes.append("The network cannot be denied.")
-    capabilities.drop()
     if wishes.user is not None:
         _become(wishes.user)
+    capabilities.drop()
     # Sockets outside are not there in namespaces; abstract ones belong to the network, and to Landlock's scopes.
     unix_refused = wishes.deny_unix and not (wishes.namespaces and abi >= landlock.SIGNAL_SCOPE_ABI)
     filtered = _filter(wishes, unix_refused, notes)
@@ -154,6 +154,7 @@ def confine(wishes: Wishes) -> Confined:
 def _become(user: tuple[int, int]) -> None:
     """Be this user from now on. The kernel forgets two settings with the old identity."""
     uid, gid = user
+    capabilities.bind()
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)

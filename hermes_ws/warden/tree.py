@@ -132,7 +132,7 @@ def _kind(mode: int) -> str:
 
 
 def _matches(path: str, expression: re.Pattern[bytes], pattern: str | None) -> Iterator[tuple[str, int, str]]:
-    if not os.path.isdir(path):
+    if not stat.S_ISDIR(os.stat(path).st_mode):
         yield from _in_file(path, os.path.basename(path), expression)
         return
     for name in _searched(path, ""):
