@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "2a2bc585976d2485";
+export const CONTRACT_DIGEST = "69280de30e211003";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1484,6 +1484,18 @@ export interface ResolveParams {
   outcome?: "completed" | "failed" | "interrupted";
 }
 
+/** One of them, or all. */
+export interface RestartParams {
+  session_id: string;
+  profile?: string | null;
+  server?: string | null;
+}
+
+/** How many were ended and are started again. */
+export interface Restarted {
+  restarted: number;
+}
+
 /** Put back all files that were written from that execution on, or one of them. */
 export interface RestoreParams {
   session_id: string;
@@ -1620,6 +1632,21 @@ export interface SecretSetParams {
 export interface ServerInfo {
   name: string;
   version: string;
+}
+
+/** In the order of the profile's settings. */
+export interface ServerList {
+  servers: Array<ServerRow>;
+}
+
+/** One server. `stopped` is one that starts with the next turn; `problem` says what was wrong last. */
+export interface ServerRow {
+  name: string;
+  transport: string;
+  state: "stopped" | "starting" | "ready" | "failed";
+  problem?: string;
+  tools?: Array<string>;
+  restarts?: number;
 }
 
 /** What lives in the server now; of profiles, those that the caller may address. Bytes and seconds. */
@@ -1789,6 +1816,12 @@ export interface Snapshot {
   more_messages?: boolean;
   revision: number;
   info: Record<string, JsonValue>;
+}
+
+/** The session whose servers they are; each session has its own. */
+export interface StatusParams {
+  session_id: string;
+  profile?: string | null;
 }
 
 /** Words for the execution that the caller has seen; it takes them at its next step. */
@@ -2145,6 +2178,12 @@ export interface ToolStart {
   arguments: Record<string, JsonValue>;
 }
 
+/** What opens it. A vault that is not there yet is made, with this password. */
+export interface UnlockVaultParams {
+  profile?: string | null;
+  password: string;
+}
+
 /** Whether there was a subscription to end. */
 export interface Unsubscribed {
   unsubscribed: boolean;
@@ -2261,23 +2300,17 @@ export interface VaultSources {
   sources: Array<VaultSource>;
 }
 
-/** Whether it is open now. */
-export interface VaultUnlocked {
-  unlocked: boolean;
-}
-
-/** What opens it. A vault that is not there yet is made, with this password. */
-export interface HermesWsContractMethodsVaultVaultUnlockParams {
-  profile?: string | null;
-  password: string;
-}
-
 /** Which vault is locked, and under which name a person knows it. */
-export interface HermesWsContractQuestionsVaultUnlockParams {
+export interface VaultUnlockParams {
   session_id: string;
   thread_id: string;
   backend: string;
   display_name: string;
+}
+
+/** Whether it is open now. */
+export interface VaultUnlocked {
+  unlocked: boolean;
 }
 
 /** Every method: what it takes and what it answers. */
@@ -2324,6 +2357,10 @@ export interface RpcMethods {
   "gateway.ping": { params: Empty; result: Pong };
   /** Counts of sessions, messages, executions and tokens of one profile. */
   "insights.get": { params: InsightsParams; result: Insights };
+  /** End a tool server of a session, or all of them, and start them again; a call under way is told. */
+  "mcp.restart": { params: RestartParams; result: Restarted };
+  /** List the tool servers of a session: their state, their tools, and what was wrong. */
+  "mcp.status": { params: StatusParams; result: ServerList };
   /** What the profile's agents have noted. */
   "memory.get": { params: OfProfile; result: Memories };
   /** Replace what is noted. The next turn of every session reads it. */
@@ -2511,7 +2548,7 @@ export interface RpcMethods {
   /** The vaults of a profile. */
   "vault.sources": { params: VaultParams; result: VaultSources };
   /** Open the vault for a while, or make it. */
-  "vault.unlock": { params: HermesWsContractMethodsVaultVaultUnlockParams; result: VaultUnlocked };
+  "vault.unlock": { params: UnlockVaultParams; result: VaultUnlocked };
 }
 
 /** Every question that the server asks: what it tells and what it takes. */
@@ -2527,7 +2564,7 @@ export interface ServerRequestMap {
   /** The agent has used its turns: may it go on? */
   "continue": { params: ContinueParams; result: ContinueResult };
   /** The vault is locked: what opens it? */
-  "vault.unlock_prompt": { params: HermesWsContractQuestionsVaultUnlockParams; result: ValueResult };
+  "vault.unlock_prompt": { params: VaultUnlockParams; result: ValueResult };
   /** The vault has no login for a site. */
   "vault.save_login": { params: VaultLoginParams; result: VaultLoginResult };
   /** A site asks for a one-time code. */
