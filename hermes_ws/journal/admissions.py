@@ -27,6 +27,7 @@ from hermes_ws.contract.events import (
     ExecutionQueued,
     ExecutionStarted,
     MessageComplete,
+    Notice,
     Outcome,
 )
 from hermes_ws.contract.methods.threads import ReceiptStatus
@@ -234,6 +235,8 @@ def retire_steering(tx: Transaction, key: ThreadKey, execution_generation: int) 
     ).fetchall()
     for (admission_id,) in rows:
         retire(tx, key, admission_id)
+        missed = Notice(level="warning", type="missed_steer", message="What was said came too late to be heard.")
+        tx.append(key, "notice", missed, execution_generation=execution_generation, admission_id=admission_id)
 
 
 def retire(tx: Transaction, key: ThreadKey, admission_id: str) -> tuple[AdmissionRecord, bool]:

@@ -25,6 +25,7 @@ from hermes_ws.contract.methods.sessions import (
 from hermes_ws.contract.methods.threads import Snapshot
 from hermes_ws.methods.authority import check_directory
 from hermes_ws.methods.handler import handles
+from hermes_ws.methods.launch_rights import see_rights
 from hermes_ws.methods.ports import ProfileCall, ServerCall, ThreadCall
 from hermes_ws.methods.threads import attach
 from hermes_ws.scope.current import Bound, bind
@@ -37,6 +38,7 @@ MAIN = "main"
 async def create(call: ProfileCall, params: CreateParams) -> Created:
     """Make the session; a repeated `request_id` answers with the one that it made."""
     await check_directory(call, params.cwd)
+    await see_rights(call, params)
     session, created = await call.runtime.sessions.create(params, call.principal.name)
     if params.subscribe:
         thread = await session.thread(MAIN)

@@ -53,6 +53,10 @@ class Launch(Result):
         """What was asked for; what was not is left to the agent's definition and the profile."""
         return cast("dict[str, JsonValue]", self.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
 
+    def inherited(self) -> dict[str, JsonValue]:
+        """What a session that is made out of this one is made with: not its bypasses, which are its own."""
+        return self.model_copy(update={"yolo": False, "accept_hooks": False}).overrides()
+
     def options(self) -> dict[str, JsonValue]:
         """The switches that are on, for those who look at the session: nobody works in a bypass without seeing it."""
         switches = ("checkpoints", "yolo", "accept_hooks", "ignore_rules", "ignore_user_config", "safe_mode")
@@ -70,6 +74,10 @@ class Keys:
         """Remember the key of a session, if it brought one."""
         if key is not None:
             self._keys[session_id] = key
+
+    def hand_on(self, session_id: str, to: str) -> None:
+        """Another session was made out of this one, with all that it was made with."""
+        self.keep(to, self._keys.get(session_id))
 
     def forget(self, session_id: str) -> None:
         """The session is gone."""

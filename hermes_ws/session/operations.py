@@ -29,6 +29,7 @@ from hermes_ws.journal import messages, replacement, sessions
 from hermes_ws.journal.sessions import NewSession
 from hermes_ws.session import edits, identifiers
 from hermes_ws.session.info import session_info
+from hermes_ws.session.launch import Launch
 from hermes_ws.session.mutations import AnyOperation, Change, Operation
 from hermes_ws.wire.frames import encode, scrub
 
@@ -101,7 +102,7 @@ def branch(change: Change, payload: BranchPayload) -> dict[str, JsonValue]:
         source=source.source,
         principal=change.principal,
         digest=hashlib.sha256(source.session_id.encode()).hexdigest(),
-        launch=source.launch,
+        launch=Launch.read(source.launch).inherited(),
     )
     made = sessions.create(tx, new)
     copied = replacement.copy(tx, change.key, made.thread.key, payload.through_message_id)

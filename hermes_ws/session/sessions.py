@@ -99,6 +99,7 @@ class Sessions:
                 self._used[session_id] = (session, now)
             elif now - used >= idle_s:
                 del self._used[session_id]
+                self._runtime.ongoing.servers.end(session_id)
                 if session.worked and self._runtime.scope.config.hooks.session_end:
                     end = (ending.run_hooks, self._runtime, self.keys, session)
                     self._runtime.start_soon(*end, name=f"end of {session_id}")
@@ -258,6 +259,7 @@ class Sessions:
     def _end_ongoing(self, session_id: str) -> None:
         """What the session left in the background ends with it, unless the profile keeps it."""
         runtime = self._runtime
+        runtime.ongoing.servers.end(session_id)
         if runtime.scope.terminal.background == "end" and (runtime.ongoing.count or runtime.ongoing.containers.count):
             runtime.start_soon(runtime.ongoing.end_session, session_id, name=f"what {session_id} left running")
 
@@ -267,10 +269,13 @@ class Sessions:
         if applied.gone:
             self._stored -= 1
             self._let_go(answer.session_id, applied.gone, "deleted")
+            self.keys.forget(answer.session_id)
             self._end_ongoing(answer.session_id)
             return
-        if "session_id" in answer.result:
+        made = answer.result.get("session_id")
+        if isinstance(made, str):
             self._stored += 1
+            self.keys.hand_on(answer.session_id, made)
         session = self._known.get(answer.session_id)
         if session is not None and applied.record is not None:
             session.adopt(applied.record)

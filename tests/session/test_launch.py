@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from hermes_ws.contract.errors import LaunchCredentialsUnavailable
+from hermes_ws.contract.methods.mutations import MutateParams
 from hermes_ws.contract.methods.questions import AnswerParams
-from hermes_ws.contract.methods.sessions import CreateParams
+from hermes_ws.contract.methods.sessions import CreateParams, SteerParams
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.session.launch import Keys, Launch
 from tests.session.house import OWNER, House, People, Viewer, new_session, say
@@ -194,3 +195,38 @@ async def test_a_hook_before_a_tool_can_refuse_the_call(house: House) -> None:
         assert "not that file" in refused["output"]
         assert refused["is_error"]
         assert not done["is_error"]
+
+
+async def test_a_branch_inherits_no_bypass(runtime: ProfileRuntime) -> None:
+    """Yolo is a session's own: another that is made out of it asks again."""
+    session, thread, viewer = await new_session(runtime, yolo=True, checkpoints=True, api_key="sk-mine-123456")
+    await run(thread, viewer, "hello")
+    params = MutateParams(session_id=session.session_id, request_id="b", expected_revision=1, operation="branch")
+    done = await runtime.sessions.mutate(params, OWNER)
+    branched = await runtime.sessions.get(str(done.result["session_id"]))
+    launch = Launch.read(branched.record.launch)
+    assert launch.options() == {"checkpoints": True}
+    assert runtime.sessions.keys.of(branched.session_id, launch) == "sk-mine-123456"
+
+
+async def test_yolo_asks_nobody_and_leaves_what_is_denied_denied(house: House, people: People) -> None:
+    rules = "approvals: {rules: [{tool: terminal, command: 'touch no*', decision: deny}]}\n"
+    home = house.home("default", config=rules)
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime, yolo=True)
+        await run(thread, viewer, "/do run touch yes.txt\n/do run touch no.txt")
+        assert (home / "home" / "yes.txt").exists()
+        assert not (home / "home" / "no.txt").exists()
+        assert people.asked == []
+
+
+async def test_steering_that_came_too_late_is_said_to_have_been_missed(runtime: ProfileRuntime) -> None:
+    session, thread, viewer = await new_session(runtime)
+    await say(thread, "/do say here\n/do wait 3000", "one")
+    await viewer.until("message.start")
+    steer = SteerParams(session_id=session.session_id, execution_generation=1, text="look left")
+    assert (await thread.steer(steer, OWNER)).outcome == "accepted"
+    thread.interrupt(1)
+    missed = await viewer.until("notice")
+    assert missed["payload"]["type"] == "missed_steer"

@@ -11,6 +11,7 @@ from hermes_ws.contract.errors import (
     DirectoryRefused,
     InvalidParams,
     NotFound,
+    PermissionDenied,
     SessionBusy,
     SessionUnknown,
     StorageUnavailable,
@@ -187,7 +188,7 @@ SESSION_CREATE = method(
     scope=Scope.PROFILE,
     right=Right.SUBMIT,
     order=Order.PROFILE,
-    errors=(DirectoryRefused, AdmissionConflict, InvalidParams, NotFound, StorageUnavailable),
+    errors=(PermissionDenied, DirectoryRefused, AdmissionConflict, InvalidParams, NotFound, StorageUnavailable),
     demands={"yolo": Right.ANSWER, "accept_hooks": Right.ANSWER, "ignore_rules": Right.CONTROL},
     doc="Make a session with one thread, `main`, and listen to it unless told otherwise.",
 )
