@@ -38,6 +38,7 @@ SUMMARY = "What was said until now, in one sentence that is always the same."
 
 KINDS = st.sampled_from(
     ["/do say {mark}", "/do say {mark}\n/do stream 6 400", "/do say {mark}\n/do ask why?", "/do say {mark}\n/do wait 5",
+     "/do say {mark}\n/do delegate /do say for {mark}", "/do delegate /do say {mark}\n\n/do ask and now?",
      "/do say {mark}\n/do fail model_failed", "{mark}\n/do ask one?\n/do ask two?\n\n/do stream 3 300"]
 )  # fmt: skip
 ANY = st.integers(min_value=0, max_value=999)
@@ -286,6 +287,14 @@ class Machine(RuleBasedStateMachine):
         brought = {"messages": [{"role": "user", "text": "go on"}, {"role": "assistant", "text": SUMMARY}]}
         if self.do(lambda: self._mutate(self._session(session), "import", brought)) is not None:
             self.replaced.add(self._session(session))
+
+    @rule(session=ANY, mode=st.sampled_from(["soft", "hard"]), here=st.integers(min_value=1, max_value=4))
+    def compress(self, session: int, mode: str, here: int) -> None:
+        """By the session's own model; with `hard` the journal is another one afterwards."""
+        session_id = self._session(session)
+        done = self.do(lambda: self._mutate(session_id, "compress", {"mode": mode, "here": here}))
+        if done is not None and done["result"]["compressed"] and mode == "hard":
+            self.replaced.add(session_id)
 
     @rule(session=ANY, back=st.integers(min_value=1, max_value=4))
     def rewind(self, session: int, back: int) -> None:
