@@ -62,12 +62,17 @@ GOODBYE: Final = 5.0
 GOING_AWAY: Final = 1001
 """Close code of a server that ends (RFC 6455, section 7.4.1)."""
 
+SWITCH_S: Final = 0.001
+"""Seconds after which a thread that computes lets another one have the interpreter. Beside a loop that never rests a
+commit takes 25 ms with this and 47 ms with 5 ms, which is the default of Python: each statement waits for its turn."""
+
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def run(options: ServeOptions, start: StartEnvironment) -> int:
     """Serve until told to stop. 0 after a clean end; 1 when it could not start, said on stderr with what to do."""
     problem: BaseException | None = None
+    sys.setswitchinterval(SWITCH_S)
     try:
         trio.run(_serve, options, start)
     except* (HermesError, OSError) as group:
