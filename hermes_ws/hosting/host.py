@@ -170,6 +170,15 @@ class Host:
 
     # --- ways to a profile -------------------------------------------------------------------------------------------
 
+    def opened(self, name: str) -> ProfileRuntime | None:
+        """The runtime of the profile with this own name, if it is open. Waits for nothing and opens nothing."""
+        own = ProfileName(name)
+        runtime = self._runtimes.get(own)
+        if runtime is None or runtime.state is not State.OPEN or own in self._changing:
+            return None
+        runtime.asked = trio.current_time()
+        return runtime
+
     async def open(self, name: ProfileName) -> ProfileRuntime:
         """The runtime of a profile, opened when it is not open. Raises `ProfileUnknown`, `ProfileUnusable`,
         `LimitReached` when as many as may be are in use, `Draining`, `StorageUnavailable`.

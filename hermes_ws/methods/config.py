@@ -55,7 +55,7 @@ SESSION_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 @handles(CONFIG_GET)
-async def get(call: ProfileCall, params: ConfigGetParams) -> ConfigValue:
+def get(call: ProfileCall, params: ConfigGetParams) -> ConfigValue:
     """The setting as written in the profile's own file, or its default. References to secrets stay references."""
     scope = call.runtime.scope
     return ConfigValue(

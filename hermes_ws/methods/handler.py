@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
 
 Run = Callable[[ConnectionCall, Params], Awaitable[Result]]
+Answer = Callable[[ConnectionCall, Params], Result]
 
 _CALLS: Mapping[Scope, type[ConnectionCall]] = MappingProxyType(
     {
@@ -33,23 +35,32 @@ _CALLS: Mapping[Scope, type[ConnectionCall]] = MappingProxyType(
 @final
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A declaration and what answers it."""
+    """A declaration and what answers it. `answer` is there when the handler is a plain function, which waits for
+    nothing: it may then be called without a task of its own."""
 
     method: AnyMethod
     run: Run
+    answer: Answer | None = None
 
 
-def handles(method: Method[P, R]) -> Callable[[Callable[[C, P], Awaitable[R]]], Handler]:
+def handles(method: Method[P, R]) -> Callable[[Callable[[C, P], Awaitable[R] | R]], Handler]:
     """Tie a function to a declaration. The call it takes must be the one of the declared scope; anything else is an
     import error, since a handler that got less than it needs would act for nobody.
     """
 
-    def tie(function: Callable[[C, P], Awaitable[R]]) -> Handler:
+    def tie(function: Callable[[C, P], Awaitable[R] | R]) -> Handler:
         hints = typing.get_type_hints(function)
         taken = next(iter(hints.values()))
         if taken is not _CALLS[method.scope]:
             wanted = _CALLS[method.scope].__name__
             raise ImportError(f"{method.name} has scope {method.scope.value}: its handler takes a {wanted}")
-        return Handler(cast("AnyMethod", method), cast("Run", function))
+        if inspect.iscoroutinefunction(function):
+            return Handler(cast("AnyMethod", method), cast("Run", function))
+        answer = cast("Answer", function)
+
+        async def run(call: ConnectionCall, params: Params) -> Result:
+            return answer(call, params)
+
+        return Handler(cast("AnyMethod", method), run, answer)
 
     return tie

@@ -40,7 +40,7 @@ async def discover(call: ServerCall, params: Empty) -> OpenRpcDocument:
 
 
 @handles(RUNTIME_DESCRIBE)
-async def describe(call: ServerCall, params: Empty) -> Description:
+def describe(call: ServerCall, params: Empty) -> Description:
     """What a client needs to know before it makes a session."""
     launch = call.host.launch
     return Description(

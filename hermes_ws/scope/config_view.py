@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, JsonValue
+from pydantic_core import to_jsonable_python
 
 from hermes_ws.contract.errors import NotFound
 from hermes_ws.scope.plain import plainly_no_secret
@@ -33,7 +34,12 @@ def public_view(config: ProfileConfig, key: str = "") -> JsonValue:
             break
         seen.append(parts.pop(0))
         section = inner
-    view: JsonValue = _masked(section)
+    view: JsonValue
+    if parts and parts[0] in type(section).model_fields:
+        seen.append(parts[0])
+        view = _shown(section, parts.pop(0))
+    else:
+        view = _masked(section)
     for part in parts:
         seen.append(part)
         if not isinstance(view, dict) or part not in view:
@@ -59,18 +65,25 @@ def written_secrets(config: ProfileConfig) -> dict[str, str]:
 
 
 def _masked(model: BaseModel) -> dict[str, JsonValue]:
-    view = cast("dict[str, JsonValue]", model.model_dump(mode="json"))
-    for name, field in type(model).model_fields.items():
-        value = cast("object", getattr(model, name))
-        extra = cast("object", field.json_schema_extra)
-        if isinstance(value, BaseModel):
-            view[name] = _masked(value)
-        elif extra == {"secret": True}:
-            view[name] = _mask(view[name])
-        elif isinstance(value, Mapping):
-            entries = cast("Mapping[str, BaseModel]", value)
-            view[name] = {entry: _masked(inner) for entry, inner in entries.items()}
-    return view
+    return {name: _shown(model, name) for name in type(model).model_fields}
+
+
+def _shown(model: BaseModel, name: str) -> JsonValue:
+    value = cast("object", getattr(model, name))
+    if isinstance(value, BaseModel):
+        return _masked(value)
+    if cast("object", type(model).model_fields[name].json_schema_extra) == {"secret": True}:
+        return _mask(_plain(value))
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, object]", value)
+        return {key: _masked(each) if isinstance(each, BaseModel) else _plain(each) for key, each in entries.items()}
+    return _plain(value)
+
+
+def _plain(value: object) -> JsonValue:
+    return cast("JsonValue", to_jsonable_python(value))
 
 
 def _mask(value: JsonValue) -> JsonValue:

@@ -25,8 +25,7 @@ from hermes_ws.contract.errors import (
     LimitReached,
     MethodUnknown,
     NeedsConnection,
-    ProfileMismatch,
-    ProfileUnknown,
+    PermissionDenied,
     ProtocolUnsupported,
     RequestCancelled,
 )
@@ -35,12 +34,11 @@ from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import read_params
 from hermes_ws.hosting.host import Host
-from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.methods.authority import lacking
 from hermes_ws.methods.handler import Handler
 from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
 from hermes_ws.scope.current import Bound, bind
-from hermes_ws.scope.identity import ProfileName
+from hermes_ws.server.addressing import Addressing
 from hermes_ws.server.attachment import Attached
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.door import WITHDRAWN
@@ -57,6 +55,9 @@ PROTOCOL_CLOSE = 4526
 
 LOOKING: Final = frozenset({Right.NONE, Right.OBSERVE})
 """Rights of methods that change nothing. Looking at a profile does not keep it open (case REAP-20)."""
+
+AT_ONCE = frozenset({Scope.SERVER, Scope.PROFILE})
+"""Scopes that can be bound without waiting for the database."""
 
 Step = Callable[[], None]
 End = Callable[[str, float | None], None]
@@ -94,6 +95,7 @@ class Dispatch:
         end: End,
     ) -> None:
         self._host = host
+        self._profiles = Addressing(host)
         self._facts = facts
         self._handlers = handlers
         self._audience = audience
@@ -138,6 +140,8 @@ class Dispatch:
             _authorise_parameters(connection, handler.method, params)
             start = partial(self._start, desk, connection, handler, params, request.id)
             lane = _lane(handler.method.order, params, connection)
+            if desk.lanes.free(lane) and self._at_once(connection, handler, params, request.id):
+                return
             desk.under_way[request.id] = trio.CancelScope()
             try:
                 desk.lanes.take(Entry(lane, size, start, overtakes=handler.method.order is Order.NOW))
@@ -232,10 +236,7 @@ class Dispatch:
         try:
             result = await self._handle(connection, handler, params, after, trail)
             await self._note(trail, "ok")
-            frame = reply_frame(id, result)
-            if len(frame) > self._frame_bytes:
-                raise LimitReached("The answer is larger than a frame may be.", hint="Ask for less at once.")
-            return frame
+            return self._framed(id, result)
         except HermesError as error:
             await self._note(trail, error.type)
             if isinstance(error, ProtocolUnsupported):
@@ -243,10 +244,50 @@ class Dispatch:
             return error_frame(id, error.to_wire())
         except Exception as bug:
             after.clear()
-            incident = secrets.token_hex(6)
-            self._log.incident(incident, bug, method=handler.method.name, connection=connection.id)
-            problem = Internal("Something went wrong in the server.", incident=incident)
-            return error_frame(id, problem.to_wire())
+            return self._incident(connection, handler, id, bug)
+
+    def _framed(self, id: RequestId, result: object) -> Frame:
+        frame = reply_frame(id, result)
+        if len(frame) > self._frame_bytes:
+            raise LimitReached("The answer is larger than a frame may be.", hint="Ask for less at once.")
+        return frame
+
+    def _incident(self, connection: Caller, handler: Handler, id: RequestId, bug: Exception) -> Frame:
+        incident = secrets.token_hex(6)
+        self._log.incident(incident, bug, method=handler.method.name, connection=connection.id)
+        return error_frame(id, Internal("Something went wrong in the server.", incident=incident).to_wire())
+
+    def _at_once(self, connection: Caller, handler: Handler, params: Params, id: RequestId) -> bool:
+        """Answer without a task of its own, which costs more than the answer: possible where the handler waits for
+        nothing, the profile is open, and nothing is to be written down. False when it is not.
+        """
+        method = handler.method
+        if handler.answer is None or method.audited or method.scope not in AT_ONCE:
+            return False
+        attachment = Attached(connection, lambda: None)
+        server = (
+            attachment,
+            connection.principal,
+            _nothing_after,
+            self._host,
+            self._facts,
+            partial(self._profiles.open, connection),
+        )
+        try:
+            if method.scope is Scope.SERVER:
+                frame = self._framed(id, handler.answer(ServerCall(*server, self), params))
+            else:
+                runtime = self._profiles.at_once(connection, params)
+                if runtime is None:
+                    return False
+                with bind(Bound(runtime.scope, connection.id, None, None)):
+                    frame = self._framed(id, handler.answer(ProfileCall(*server, self, runtime), params))
+        except HermesError as error:
+            frame = error_frame(id, error.to_wire())
+        except Exception as bug:
+            frame = self._incident(connection, handler, id, bug)
+        connection.reply(frame)
+        return True
 
     async def _handle(
         self, connection: Caller, handler: Handler, params: Params, after: list[Step], trail: Trail
@@ -256,11 +297,11 @@ class Dispatch:
         base = (attachment, connection.principal, after.append)
         if scope is Scope.CONNECTION:
             return await handler.run(ConnectionCall(*base), params)
-        server = (*base, self._host, self._facts, partial(self._open, connection), self)
+        server = (*base, self._host, self._facts, partial(self._profiles.open, connection), self)
         if scope is Scope.SERVER:
             trail.on_server = True
             return await handler.run(ServerCall(*server), params)
-        runtime = trail.runtime = await self._runtime(connection, params)
+        runtime = trail.runtime = await self._profiles.of(connection, params)
         if handler.method.right not in LOOKING:
             runtime.touch()
         session_id = cast("str | None", getattr(params, "session_id", None))
@@ -286,7 +327,7 @@ class Dispatch:
     async def _answer(self, connection: Caller, id: str, result: JsonValue) -> None:
         async def settle(params: AnswerParams) -> object:
             trail = Trail(connection, QUESTION_ANSWER, params)
-            trail.runtime = runtime = await self._runtime(connection, params)
+            trail.runtime = runtime = await self._profiles.of(connection, params)
             with bind(Bound(runtime.scope, connection.id, None, None)):
                 answered = await runtime.sessions.answer(params, connection.principal.name)
             await self._note(trail, "ok")
@@ -296,13 +337,13 @@ class Dispatch:
 
     async def _reconsider(self, connection: Caller, id: str) -> None:
         with suppress(HermesError):
-            runtime = await self._runtime(connection, ById(id=id))
+            runtime = await self._profiles.of(connection, ById(id=id))
             await runtime.sessions.questions.reconsider(id)
 
     async def _tell_outcome(self, connection: Caller, id: str) -> None:
         """An answer that is too late is told what the outcome was, if it may be known here."""
         with suppress(HermesError):
-            runtime = await self._runtime(connection, ById(id=id))
+            runtime = await self._profiles.of(connection, ById(id=id))
             told = await runtime.sessions.questions.outcome(id)
             if told is not None:
                 self._audience.too_late(connection, id, told.outcome)
@@ -320,49 +361,23 @@ class Dispatch:
         except (HermesError, RuntimeError):
             self._log.warning("not written down", method=trail.method.name, outcome=outcome)
 
-    # --- which profile -----------------------------------------------------------------------------------------------
-
-    async def _runtime(self, connection: Caller, params: Params) -> ProfileRuntime:
-        """The profile that the request is about: the one that its id belongs to, else the one it names, else the
-        connection's. What may not be seen is answered like what does not exist.
-        """
-        named = cast("str | None", getattr(params, "profile", None))
-        located = params.located_by()
-        if located is None:
-            return await self._open(connection, named)
-        asked = None if named is None else await self._named(connection, named)
-        owner = await self._host.owner_of(located)
-        if owner is None or not connection.may_address(owner.text):
-            raise params.unknown()
-        if asked is not None and asked != owner:
-            raise ProfileMismatch("The request names one profile and something of another.", profile=named)
-        return await self._host.open(owner)
-
-    async def _open(self, connection: Caller, named: str | None) -> ProfileRuntime:
-        return await self._host.open(await self._named(connection, named or connection.profile))
-
-    async def _named(self, connection: Caller, text: str | None) -> ProfileName:
-        try:
-            name = self._host.launch if text is None else await self._host.named(text)
-        except ProfileUnknown:
-            raise _no_profile(text) from None
-        if not connection.may_address(name.text):
-            raise _no_profile(text or name.text)
-        return name
-
-
-def _no_profile(text: str | None) -> ProfileUnknown:
-    """The same words for a profile that does not exist and for one that may not be seen."""
-    return ProfileUnknown(f"There is no profile {text}.")
-
 
 def _code(error: JsonValue) -> JsonValue:
     return error.get("code") if isinstance(error, dict) else None
 
 
+def _nothing_after(step: Step) -> None:
+    raise RuntimeError("a plain handler has nothing to do after its reply; make it a coroutine function")
+
+
 def _authorise(connection: Caller, method: AnyMethod) -> None:
     if method.right is not Right.NONE and method.right not in connection.principal.rights:
         raise lacking(connection.principal.name, method.right, method.name)
+    if method.whole and (connection.profile is not None or connection.principal.profiles is not None):
+        raise PermissionDenied(
+            f"{method.name} is about all profiles, and {connection.principal.name} may not address all of them here.",
+            hint="Ask whoever runs the server.",
+        )
 
 
 def _authorise_parameters(connection: Caller, method: AnyMethod, params: Params) -> None:

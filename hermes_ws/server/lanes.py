@@ -61,6 +61,10 @@ class Lanes:
         """How many wait for their lane or for room."""
         return self._waiting
 
+    def free(self, lane: Hashable | None) -> bool:
+        """Whether a request of this lane would run at once."""
+        return self._running < self._width and (lane is None or lane not in self._busy)
+
     def take(self, entry: Entry) -> None:
         """Start the entry, now or in its turn. Raises `Overloaded` when there is no room to wait."""
         if entry.overtakes:
