@@ -15,6 +15,7 @@ from hermes_ws.contract.methods import (
     connection,
     forks,
     insights,
+    mcp,
     memory,
     models,
     mutations,
@@ -49,6 +50,7 @@ AnyMethod = Method[Params, Result]
 
 _TOPICS: tuple[ModuleType, ...] = (
     approvals,
+    mcp,
     connection,
     runtime,
     profiles,

@@ -15,6 +15,7 @@ from hermes_ws.methods import (
     connection,
     forks,
     insights,
+    mcp,
     memory,
     models,
     mutations,
@@ -43,6 +44,7 @@ from hermes_ws.methods.handler import Handler
 
 _TOPICS: tuple[ModuleType, ...] = (
     approvals,
+    mcp,
     connection,
     runtime,
     profiles,

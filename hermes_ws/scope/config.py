@@ -30,8 +30,8 @@ from hermes_ws.scope.sections import (
     LimitsConfig,
     ModelConfig,
     ProfilesConfig,
-    QuestionsConfig,
     ProviderConfig,
+    QuestionsConfig,
     QuickCommandConfig,
     RetentionConfig,
     SecretsConfig,
@@ -41,6 +41,7 @@ from hermes_ws.scope.sections import (
     TerminalConfig,
     WardenConfig,
 )
+from hermes_ws.scope.server_sections import McpServerConfig, ServerName
 
 __all__ = ("ProfileConfig", "load_config", "parse_config", "public_view")
 
@@ -67,6 +68,8 @@ class ProfileConfig(Section):
     terminal: TerminalConfig = TerminalConfig()
     approvals: ApprovalsConfig = ApprovalsConfig()
     compaction: CompactionConfig = CompactionConfig()
+    mcp_servers: Mapping[ServerName, McpServerConfig] = {}
+    """Servers of tools, by name; their tools are called `<name>__<tool>`, in the toolset `mcp:<name>`."""
     hooks: HooksConfig = HooksConfig()
     quick_commands: Mapping[str, QuickCommandConfig] = {}
     questions: QuestionsConfig = QuestionsConfig()

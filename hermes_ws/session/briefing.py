@@ -37,6 +37,7 @@ from hermes_ws.session.hooks import SessionHooks
 from hermes_ws.session.launch import Keys, Launch
 from hermes_ws.session.library import ProfileLibrary
 from hermes_ws.session.narration import Narration
+from hermes_ws.session.offering import offered
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.questions import Asking
 from hermes_ws.session.rulebook import ProfileRules
@@ -209,9 +210,10 @@ class Briefing:
             note=_note(place.key, origin, launch),
             reads_rules=not (launch.ignore_rules or launch.safe_mode),
         )
+        tools = await offered(runtime, scope, request, hands, self._narration)
         try:
             await run_turn(
-                request,
+                replace(request, offered=tools),
                 narrator=self._narration,
                 hands=hands,
                 asker=asker,

@@ -10,6 +10,7 @@ from hermes_ws.scope.terminal import TerminalPolicy
 from hermes_ws.session.containers import Containers
 from hermes_ws.session.processes import Processes
 from hermes_ws.session.terminals import Terminals
+from hermes_ws.session.toolservers import ToolServers
 
 
 class Home(Protocol):
@@ -30,6 +31,7 @@ class Ongoing:
         self.processes = Processes(home)
         self.terminals = Terminals(home)
         self.containers = Containers()
+        self.servers = ToolServers(home)
 
     @property
     def count(self) -> int:
