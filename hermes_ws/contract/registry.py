@@ -69,6 +69,8 @@ class Method(Generic[P, R]):
     doc: str
     demands: tuple[tuple[str, Right], ...] = ()
     """Parameters that need a further right when they ask for anything."""
+    whole: bool = False
+    """Whether it is about all profiles at once, and only for who may address all of them."""
 
     @property
     def audited(self) -> bool:
@@ -110,9 +112,10 @@ def method(
     doc: str,
     errors: tuple[type[HermesError], ...] = (),
     demands: Mapping[str, Right] | None = None,
+    whole: bool = False,
 ) -> Method[P, R]:
     """Declare a method. The catalog refuses two of one name. `demands` names parameters that need a further right."""
-    return Method(name, params, result, scope, right, order, errors, doc, tuple((demands or {}).items()))
+    return Method(name, params, result, scope, right, order, errors, doc, tuple((demands or {}).items()), whole)
 
 
 def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> Event:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from hermes_ws.scope.config import parse_config
 from tests.e2e.gateway_client import Client, Refused
 from tests.e2e.process import Server
 
@@ -186,3 +189,16 @@ def test_it_is_written_down_who_did_what(shared_server: Server) -> None:
     owner.call("token.revoke", token_id=made["token_id"])
     for each in (owner, writer):
         each.close()
+
+
+def test_the_documented_way_to_give_a_token_works(shared_server: Server) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "let-others-in.md").read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (settings,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert parse_config(settings.encode(), Path("config.yaml")).server.hosts == ("gate.example",)
+    names: dict[str, Any] = {}
+    exec(example.replace('"work"', '"second"'), names)
+    made = anyio.run(names["give"], Path(shared_server.announced["socket"]), shared_server.token)
+    phone = Client(shared_server.url, made.token)
+    assert phone.ready["payload"]["profiles"] == ["second"]
+    phone.close()

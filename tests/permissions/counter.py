@@ -73,7 +73,10 @@ def noting(handler: Handler) -> Handler:
     async def run(call: ConnectionCall, params: Params) -> Result:
         return {"reached": handler.method.name}  # type: ignore[return-value]
 
-    return replace(handler, run=run)
+    def answer(call: ConnectionCall, params: Params) -> Result:
+        return {"reached": handler.method.name}  # type: ignore[return-value]
+
+    return replace(handler, run=run, answer=None if handler.answer is None else answer)
 
 
 @dataclass

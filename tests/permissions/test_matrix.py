@@ -46,7 +46,8 @@ async def test_a_right_opens_the_methods_that_need_it_and_no_others(house: House
         for method in EVERY:
             if method.right is Right.NONE:
                 continue
-            answers = [await at.ask(method, at.params(method, place), principal(right)) for place in variants(at)]
+            who = principal(right, profile=None) if method.whole else principal(right)
+            answers = [await at.ask(method, at.params(method, place), who) for place in variants(at)]
             if method.right is right:
                 if answers[0].get("result") != {"reached": method.name}:
                     wrong.append(f"{method.name} is not reached: {answers[0]}")
@@ -174,3 +175,13 @@ async def test_lists_hold_nothing_of_a_foreign_profile(house: House, name: str) 
         assert not any(each in text for each in at.foreign.ids.values())
         if params:
             assert at.own.ids["session_id"] in text
+
+
+async def test_what_is_about_all_profiles_is_for_who_may_address_all(house: House) -> None:
+    async with counter(house) as at:
+        whole = [method for method in EVERY if method.whole]
+        assert "runtime.drain" in {method.name for method in whole}
+        for method in whole:
+            for who, path in ((principal(*Right), None), (principal(*Right, profile=None), OWN)):
+                answer = await at.ask(method, at.params(method, at.own), who, path=path)
+                assert answer["error"]["data"]["type"] == "permission_denied"

@@ -112,5 +112,6 @@ RUNTIME_DRAIN = method(
     scope=Scope.SERVER,
     right=Right.ADMIN,
     order=Order.NOW,
+    whole=True,
     doc="Take no new work, give what runs its time, commit, and end.",
 )
