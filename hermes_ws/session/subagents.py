@@ -81,6 +81,9 @@ class Delegations:
     async def delegate(self, call_id: str, tasks: Sequence[Task]) -> Sequence[Delegated]:
         """See `Delegates`. All of them are admitted in one commit, or none."""
         agents = [await self._named(task.agent) for task in tasks]
+        redact = self._scope.secrets.redact
+        # What a model says is stored as its calls are: without secrets.
+        tasks = [Task(redact(task.goal), redact(task.context), task.agent) for task in tasks]
         children = await self._start(call_id, tasks, agents)
         threads = [await self._place.sibling(child.key.thread_id) for child in children]
         ended: dict[str, AdmissionRecord] = {}

@@ -18,7 +18,7 @@ TITLE: Final = 60
 
 async def give_title(journal: Database, key: ThreadKey, session: SessionRecord, text: str, scope: ProfileScope) -> None:
     """Name a session after its first input, unless somebody has named it. It is no edit: the revision stays."""
-    title = title_of(text)
+    title = title_of(scope.secrets.redact(text))
     if session.title is not None or not title:
         return
 

@@ -200,3 +200,19 @@ async def test_an_agent_delegates_to_those_that_it_may(house: House) -> None:
         await say(thread, '/do tool delegate_task {"goal": "look", "agent": "default"}', "two")
         await viewer.until("execution.finished")
         assert "may not delegate to 'default'" in told(viewer, "tool.complete")[-1]["output"]
+
+
+async def test_a_goal_keeps_no_secret_of_the_profile(house: House) -> None:
+    home = house.home("default", env="TOKEN=secret-value-123456\n")
+    async with house.served():
+        runtime = await house.runtime()
+        session, thread, viewer = await new_session(runtime)
+        await say(thread, "/do delegate /do say secret-value-123456", "one")
+        await viewer.until("execution.finished")
+        goal = told(viewer, "subagent.start")[0]["goal"]
+        assert "secret-value-123456" not in goal
+        (row,) = await roster(runtime, session).rows()
+        assert "secret-value-123456" not in row.goal
+        page = await (await session.thread(row.thread_id)).snapshot(None, messages=True)
+        assert "secret-value-123456" not in str(page)
+    assert home.is_dir()
