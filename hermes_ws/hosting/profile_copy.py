@@ -22,6 +22,7 @@ from hermes_ws.contract.errors import LimitReached, ProfileUnusable
 from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.journal.schema import migrate
 from hermes_ws.scope.home import ProfileHome
+from hermes_ws.scope.private_file import write_private
 
 PLACES: Final[Mapping[Part, str]] = MappingProxyType(
     {
@@ -98,10 +99,6 @@ def copy_part(source: ProfileHome, target: ProfileHome, part: Part, copied: Copi
     """Copy what a part consists of; nothing when it is not there. Raises `ProfileUnusable`, `LimitReached`."""
     place = PLACES[part]
     copy_tree(source.path / place, target.path / place, copied)
-    if part == "config" and (target.path / place).exists():
-        text = (target.path / place).read_text("utf-8", "surrogateescape")
-        moved = text.replace(f"{source.path}{os.sep}", f"{target.path}{os.sep}")
-        (target.path / place).write_text(moved, "utf-8", "surrogateescape")
 
 
 def copy_tree(source: Path, target: Path, copied: Copied) -> None:
@@ -188,18 +185,41 @@ def copy_database(source: Path, target: Path, renaming: Renaming) -> None:
         for table, statement in _SETTLE:
             if table in tables:
                 new.execute(statement)
-        # A directory of the home that is copied is the same one of the copy.
-        length = len(renaming.old_user)
-        new.execute(
-            "UPDATE session SET cwd = ? || substr(cwd, ?) WHERE cwd = ? OR substr(cwd, 1, ?) = ?",
-            (renaming.new_user, length + 1, renaming.old_user, length + 1, renaming.old_user + os.sep),
-        )
+        _move_directories(new, renaming.old_user, renaming.new_user)
         new.execute("COMMIT")
     except sqlite3.DatabaseError as error:
         raise ProfileUnusable(f"{source} cannot be copied: {error}.", file=str(source)) from error
     finally:
         new.close()
         old.close()
+
+
+def move_sessions(database: Path, old_user: Path, new_user: Path) -> None:
+    """The home was moved: sessions that work below its home/ go on there. The database is closed. Raises sqlite3 errors."""
+    if database.exists():
+        connection = sqlite3.connect(database, isolation_level=None)
+        try:
+            _move_directories(connection, str(old_user), str(new_user))
+        finally:
+            connection.close()
+
+
+def move_settings(home: ProfileHome, old: Path, new: Path) -> None:
+    """The home was moved from `old` to `new`: settings that name a path in it name the new one."""
+    if home.config.is_file() and not home.config.is_symlink():
+        text = home.config.read_text("utf-8", "surrogateescape")
+        moved = text.replace(f"{old}{os.sep}", f"{new}{os.sep}")
+        if moved != text:
+            write_private(home.config, moved.encode("utf-8", "surrogateescape"))
+
+
+def _move_directories(connection: sqlite3.Connection, old_user: str, new_user: str) -> None:
+    """A directory of the home as it was is the same one of the home as it is now."""
+    length = len(old_user)
+    connection.execute(
+        "UPDATE session SET cwd = ? || substr(cwd, ?) WHERE cwd = ? OR substr(cwd, 1, ?) = ?",
+        (new_user, length + 1, old_user, length + 1, old_user + os.sep),
+    )
 
 
 def _tables(connection: sqlite3.Connection) -> frozenset[str]:

@@ -25,7 +25,7 @@ from hermes_ws.contract.errors import AlreadyExists, InvalidParams, PermissionDe
 from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.hosting import archive
 from hermes_ws.hosting.git_identity import write_gitconfig
-from hermes_ws.hosting.profile_copy import Copied, Renaming, copy_database, copy_part
+from hermes_ws.hosting.profile_copy import Copied, Renaming, copy_database, copy_part, move_sessions, move_settings
 from hermes_ws.hosting.server_store import ServerStore
 from hermes_ws.journal.lock import OwnerLock
 from hermes_ws.scope import guard
@@ -123,8 +123,9 @@ class ProfileLife:
                 identity = mint_identity(home, name)
                 for part in parts:
                     copy_part(original, home, part, copied)
+                place = self._ground.root.place(name)
+                move_settings(home, original.path, place)
                 if "sessions" in parts and old is not None:
-                    place = self._ground.root.place(name)
                     copy_database(original.database, home.database, _renaming(old, identity, original.user, place))
             return Made(name, identity, tuple(copied.skipped))
 
@@ -154,6 +155,7 @@ class ProfileLife:
                     foreign, home.database, _renaming(old, identity, Path(said.user), self._ground.root.place(name))
                 )
                 foreign.unlink()
+            move_settings(home, Path(said.user).parent, self._ground.root.place(name))
             write_private(home.imported, orjson.dumps({"imported_at": time.time(), "profile": said.profile}))
             return Made(name, identity, off=True)
 
@@ -207,6 +209,8 @@ class ProfileLife:
                     identity = read_identity(goal)
                     if identity is not None:
                         rename_identity(goal, identity, new)
+                    move_sessions(goal.database, home.user, goal.user)
+                    move_settings(goal, home.path, goal.path)
                 finally:
                     lock.release()
 

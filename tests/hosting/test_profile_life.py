@@ -103,6 +103,22 @@ async def test_a_clone_takes_what_was_chosen_and_an_identity_of_its_own(house: H
     assert not (new / ".env").exists()
 
 
+async def test_settings_that_name_a_path_in_the_home_follow_it(house: House) -> None:
+    home = house.home("work")
+    (home / "home" / "sub").mkdir(parents=True)
+    house.home("work", config=f"# of {home}/home\nterminal:\n  cwd: {home}/home/sub\n")
+    async with house.served() as host:
+        session, _, _ = await new_session(await host.open(WORK))
+        assert session.record.cwd == str(home / "home" / "sub")
+        await host.life.clone(WORK, OTHER, ["config", "files"])
+        assert (await host.open(OTHER)).scope.terminal.cwd == house.root / "other" / "home" / "sub"
+        await host.life.rename(WORK, NEW, 0)
+        renamed = await host.open(NEW)
+        assert renamed.scope.terminal.cwd == house.root / "new" / "home" / "sub"
+        moved = await renamed.sessions.get(session.session_id)
+        assert moved.record.cwd == str(house.root / "new" / "home" / "sub")
+
+
 async def test_sessions_are_cloned_from_a_busy_profile_and_run_nothing_there(house: House) -> None:
     house.home("work", config=AUTO)
     async with house.served() as host:
