@@ -132,6 +132,14 @@ def test_each_form_of_a_schema_has_its_type(schema: dict[str, Any], type: str) -
     assert typescript._type(schema, "") == type  # pyright: ignore[reportPrivateUsage]
 
 
+def test_a_definition_that_is_no_object_is_a_type_of_its_own() -> None:
+    properties = {"b": {"type": "integer", "description": "How many.\n\nAt most ten."}}
+    found = schemas.Shapes({"A": {"enum": ["x", "y"]}, "B": {"type": "object", "properties": properties}}, {}, "")
+    text = "\n".join(typescript._definitions(found))  # pyright: ignore[reportPrivateUsage]
+    assert 'export type A = "x" | "y";' in text
+    assert "export interface B {\n  /** How many. */\n  b?: number;\n}" in text
+
+
 def test_every_close_code_of_the_server_is_documented() -> None:
     known = {each.code for each in CLOSE_CODES}
     used = {
