@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any
 
 from websockets.exceptions import WebSocketException
 
-from tests.e2e.gateway_client import Client, Refused
+from tests.e2e.gateway_client import PATIENCE, Client, Refused
 
 DIED = (WebSocketException, OSError, EOFError)
 """What a client meets whose server ends, at whatever moment."""
@@ -54,15 +55,18 @@ def events(client: Client, session_id: str) -> list[dict[str, Any]]:
 
 def resolve(client: Client, session_id: str) -> None:
     """Say of every lost execution that it was interrupted, and wait until the queue is empty."""
+    until = time.monotonic() + PATIENCE
     while True:
         pending = client.call("thread.state", session_id=session_id)["pending"]
         if not pending:
             return
+        assert time.monotonic() < until, pending
         for row in pending:
             if row["status"] == "unknown":
                 named = {"admission_id": row["admission_id"], "execution_generation": row["execution_generation"]}
                 client.call("prompt.resolve_unknown", session_id=session_id, **named)
-        client.pump()
+        with contextlib.suppress(TimeoutError):
+            client.pump(timeout=0.2)  # some event of it, or none: what ended may have been told already
 
 
 def compare(client: Client, record: Record) -> None:

@@ -25,7 +25,7 @@ from hermes_ws.contract.methods.threads import Snapshot
 from tests.model.watcher import Watcher, comparable
 from tests.model.world import Seat, World, childless
 
-EXAMPLES = 50
+EXAMPLES = 40
 STEPS = 50
 """Together some thousand steps, in half a minute."""
 
