@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes_ws.agent import definition
 from hermes_ws.agent.definition import DEFAULT_INSTRUCTIONS, AgentDefinition, list_names, load, parse
-from hermes_ws.contract.errors import NotFound, ProfileUnusable
+from hermes_ws.contract.errors import InvalidParams, NotFound, ProfileUnusable
 from hermes_ws.scope.home import ProfileHome
 
 
@@ -122,3 +123,33 @@ def test_any_bytes_are_a_definition_or_an_error_that_is_documented(data: bytes) 
     for content in (data, b"---\n" + data + b"\n---\n"):
         with suppress(ProfileUnusable):
             assert parse(content, Path("x.md")).instructions
+
+
+def test_a_definition_is_written_once_it_has_proved_to_be_one(tmp_path: Path) -> None:
+    home = ProfileHome(tmp_path.resolve())
+    text = "---\ndescription: Looks\nmax_turns: 3\n---\nOnly look.\n"
+    assert definition.put(home, "scout", text).max_turns == 3
+    assert definition.text_of(home, "scout") == text
+    assert definition.load(home, "scout").instructions == "Only look."
+    with pytest.raises(InvalidParams, match="max_turns"):
+        definition.put(home, "scout", "---\nmax_turn: 3\n---\n")
+    with pytest.raises(InvalidParams):
+        definition.put(home, "../scout", text)
+    assert definition.text_of(home, "scout") == text, "what was there stays"
+    assert definition.delete(home, "scout")
+    assert not definition.delete(home, "scout")
+    assert not definition.delete(home, "../scout")
+    assert definition.text_of(home, "default") == ""
+
+
+def test_agents_are_not_written_through_a_link_out_of_the_home(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = ProfileHome(tmp_path.resolve())
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    home.agents.symlink_to(elsewhere)
+    with pytest.raises(ProfileUnusable):
+        definition.put(home, "scout", "Look.")
+    assert list(elsewhere.iterdir()) == []
+    (elsewhere / "scout.md").write_text("foreign")
+    assert not definition.delete(home, "scout")

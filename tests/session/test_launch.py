@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from hermes_ws.agent.request import TurnRequest
+from hermes_ws.agent.turn import TurnEnd
 from hermes_ws.contract.errors import LaunchCredentialsUnavailable
 from hermes_ws.contract.methods.mutations import MutateParams
 from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.contract.methods.sessions import CreateParams, SteerParams
 from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.session import briefing
 from hermes_ws.session.launch import Keys, Launch
 from tests.session.house import OWNER, House, People, Viewer, new_session, say
 
@@ -230,3 +233,40 @@ async def test_steering_that_came_too_late_is_said_to_have_been_missed(runtime: 
     thread.interrupt(1)
     missed = await viewer.until("notice")
     assert missed["payload"]["type"] == "missed_steer"
+
+
+async def test_a_session_can_leave_out_rules_memory_and_settings(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ignore_rules` leaves what people wrote for agents; `ignore_user_config` the settings, not what protects."""
+    config = "agent: {titles: false, max_turns: 2}\nterminal: {env: [TOKEN]}\napprovals: {mode: deny}\n"
+    home = house.home("default", config=config)
+    (home / "SOUL.md").write_text("I am the soul.")
+    (home / "home").mkdir()
+    (home / "home" / "AGENTS.md").write_text("Use tabs.")
+    asked: list[TurnRequest] = []
+    real = briefing.run_turn
+
+    async def watched(request: TurnRequest, **beside: Any) -> TurnEnd:
+        asked.append(request)
+        return await real(request, **beside)
+
+    monkeypatch.setattr(briefing, "run_turn", watched)
+    async with house.served():
+        runtime = await house.runtime()
+        for options in ({}, {"ignore_rules": True}, {"ignore_user_config": True}, {"pass_session_id": True}):
+            _, thread, viewer = await new_session(runtime, **options)
+            await run(thread, viewer, "hello")
+    plain, no_rules, no_config, passed = asked
+    assert (plain.settings.soul, plain.reads_rules, plain.max_turns) == ("I am the soul.", True, 2)
+    assert (no_rules.settings.soul, no_rules.reads_rules, no_rules.max_turns) == ("", False, 2)
+    assert (no_config.max_turns, no_config.policy.mode) == (40, "deny")
+    assert passed.note == f"This session's id is {passed.session_id}."
+
+
+async def test_what_a_model_costs_is_told_where_the_price_is_known(house: House) -> None:
+    house.home("default", config="model: {price: {input: 2, output: 10}}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime)
+        ended = await run(thread, viewer, "/do usage 1000000 100000")
+        assert ended["usage"]["cost_usd"] == pytest.approx(3.0)
+        assert told(viewer, "usage.update")[0]["context_tokens"] == 1_100_000
