@@ -9,7 +9,7 @@ import pytest
 from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import ProtocolUnsupported
 from hermes_ws.contract.events import Protocol
-from hermes_ws.contract.methods.connection import CapabilitiesParams, ClientInfo
+from hermes_ws.contract.methods.connection import CapabilitiesParams, ClientInfo, ClientTool
 from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.wire.negotiation import UNSPOKEN, negotiate
 
@@ -50,3 +50,24 @@ def test_another_major_is_refused_with_what_is_supported() -> None:
     with pytest.raises(ProtocolUnsupported) as refused:
         negotiate(_params(major=PROTOCOL_MAJOR + 1))
     assert refused.value.data["supported"] == [{"major": PROTOCOL_MAJOR, "minor": PROTOCOL_MINOR}]
+
+
+TOOL = ClientTool(name="paint", description="Paints.", parameters={"type": "object"})
+
+
+def test_a_tool_of_a_client_needs_that_it_takes_the_question() -> None:
+    offered = negotiate(_params(server_requests=["client_tool"], client_tools=[TOOL]))
+    assert offered.client_tools == (TOOL,)
+    assert offered.answer().client_tools == ["paint"]
+    assert negotiate(_params(server_requests=["approval"], client_tools=[TOOL])).client_tools == ()
+
+
+def test_of_two_tools_of_one_name_the_last_counts() -> None:
+    other = TOOL.model_copy(update={"description": "Paints well."})
+    assert negotiate(_params(server_requests=True, client_tools=[TOOL, other])).client_tools == (other,)
+
+
+def test_a_kind_that_turned_out_not_to_be_known_is_taken_out() -> None:
+    negotiated = negotiate(_params(server_requests=["approval", "clarify"]))
+    assert negotiated.without("clarify").server_requests == {"approval"}
+    assert negotiated.without("secret") == negotiated

@@ -49,12 +49,12 @@ async def _run(params: LoginParams, context: ToolContext) -> ToolOutcome:
     except QuestionExpired:
         return ToolOutcome("The login was not given in time. This is no refusal.", is_error=True)
     env = {"LOGIN_USERNAME": login.username, "LOGIN_PASSWORD": login.password, "LOGIN_CODE": login.code or ""}
-    output = b""
+    output = bytearray()
     with trio.move_on_after(context.deadline_s) as limit:
         pipe = await context.hands.open_pipe(("/bin/sh", "-c", f"exec 2>&1; {params.command}"), env=env)
         try:
             await pipe.close_input()
-            output = await _output(pipe)
+            await _read(pipe, output)
         finally:
             with trio.CancelScope(shield=True):
                 await pipe.aclose()
@@ -64,11 +64,10 @@ async def _run(params: LoginParams, context: ToolContext) -> ToolOutcome:
     return ToolOutcome((fitted.text.rstrip("\n") or "(no output)") + late, is_error=bool(late), truncated=fitted.cut)
 
 
-async def _output(pipe: Pipe) -> bytes:
-    kept = bytearray()
+async def _read(pipe: Pipe, kept: bytearray) -> None:
+    """Read to the end, and keep the beginning."""
     while piece := await pipe.receive():
         kept += piece[: OUTPUT_BYTES - len(kept)]
-    return bytes(kept)
 
 
 def _hidden(text: str, login: Login) -> str:
