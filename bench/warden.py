@@ -33,7 +33,8 @@ def figures() -> list[Figure]:
 async def _measured() -> list[Figure]:
     rows: list[Figure] = []
     with tempfile.TemporaryDirectory() as directory:
-        for name, choice in (("", None), (" in namespaces", "auto")):
+        ways: tuple[tuple[str, Choice], ...] = (("", None), (" in namespaces", "auto"))
+        for name, choice in ways:
             if choice == "auto" and find() is None:
                 continue
             rows += await _of(Path(directory), name, choice)

@@ -6,6 +6,7 @@ The pipes are the server's own, so that nothing the child or the warden does mak
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, final
 
@@ -72,10 +73,10 @@ class Running:
 
         Cancelled in the middle, a part of it may have been written.
         """
-        try:
+        with self._pending.until_settled(), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             await self._input.send_all(data)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            raise errors.NotFound("The process has ended, or reads nothing any more.") from None
+            return
+        raise errors.NotFound("The process has ended, or reads nothing any more.")
 
     async def close_input(self) -> None:
         """Let its input come to an end."""

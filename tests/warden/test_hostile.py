@@ -14,7 +14,7 @@ import trio.testing
 
 from hermes_ws.contract import errors
 from hermes_ws.warden import descendants, hands, ordering
-from hermes_ws.warden.grants import Command
+from hermes_ws.warden.grants import Command, Size
 from hermes_ws.warden.hands import Warden
 
 if TYPE_CHECKING:
@@ -204,3 +204,68 @@ async def test_a_warden_that_does_not_listen_holds_up_nobody_when_it_is_closed(
 async def _expect_failure(warden: Warden, command: Command) -> None:
     with pytest.raises(errors.WardenFailed):
         await warden.run(command)
+
+
+ANSWERING = (
+    "import array\nsay(READY)\n"
+    "data, given, _, _ = control.recvmsg(70000, 100)\n"
+    "os.write(array.array('i', given[0][2])[0], {sent})\n"
+    "say({{'id': json.loads(data)['id'], 'exit': 0}})\ncontrol.recv(1)\nsys.exit(0)"
+)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        'b\'{}\\n{"name": 3, "kind": "file", "size": 1}\\n{"more": false}\\n\'',
+        'b\'{}\\n{"name": "x", "kind": "door", "size": 1}\\n{"more": false}\\n\'',
+        'b\'{}\\n{"name": "x", "kind": "file", "size": -1}\\n{"more": false}\\n\'',
+        'b\'{}\\n{"name": "x"}\\n{"more": false}\\n\'',
+        "b'nothing that ends'",
+    ],
+)
+async def test_a_listing_is_not_believed(sent: str, liar: Liar, place: Place) -> None:
+    warden = await Warden.start(place.grants, python=liar(ANSWERING.format(sent=sent)), namespaces=None)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        with pytest.raises(errors.WardenFailed):
+            await warden.list_files(place.inside)
+        await warden.close()
+
+
+async def test_a_listing_of_a_liar_is_no_longer_than_what_was_asked_for(liar: Liar, place: Place) -> None:
+    sent = 'b\'{}\\n\' + b\'{"name": "x", "kind": "file", "size": 1}\\n\' * 300'
+    warden = await Warden.start(place.grants, python=liar(ANSWERING.format(sent=sent)), namespaces=None)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        listed = await warden.list_files(place.inside, limit=5)
+        assert (len(listed.entries), listed.more) == (5, True)
+        await warden.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "ended"),
+    [
+        ("say({'id': order['id'], 'exit': 0})\ncontrol.recv(1)", True),
+        ("sys.exit(0)", False),
+        ("socket.send_fds(control, [b'{}'], [0, 1, 2])\ntime.sleep(1000)", False),
+    ],
+)
+async def test_a_program_that_goes_on_ends_with_a_lie(script: str, ended: bool, liar: Liar, place: Place) -> None:
+    """The pipes are the server's own: it neither waits for the warden nor takes a descriptor from it."""
+    before = len(os.listdir("/proc/self/fd"))
+    code = f"say(READY)\norder = hear()\n{script}\nsys.exit(0)"
+    warden = await Warden.start(place.grants, python=liar(code), namespaces=None)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(warden.serve)
+        async with await warden.open(place.command("true"), terminal=Size(24, 80)) as running:
+            assert await running.receive() == b""
+            if ended:
+                assert (await running.wait()).exit_code == 0
+            else:
+                with pytest.raises(errors.WardenFailed):
+                    await running.wait()
+            with pytest.raises(errors.NotFound):
+                await running.send(b"x" * 1_000_000)
+        await warden.close()
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -43,6 +43,10 @@ class ConfinementReport(Result):
     seccomp: bool
     bubblewrap: bool
     dropped_capabilities: bool
+    processes: Literal["cgroup", "kernel", "counted"] = "counted"
+    """Who holds their number: a control group, the kernel, or the warden by counting several times a second."""
+    memory: Literal["cgroup", "process"] = "process"
+    """Whether memory is limited for all of them together, or for each by itself."""
     notes: list[str]
 
 
