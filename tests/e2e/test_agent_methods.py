@@ -200,3 +200,34 @@ def test_nothing_of_a_key_that_a_session_came_with_is_on_disk_or_told(client: Cl
     for path in Path(server.homes).rglob("*"):
         if path.is_file():
             assert key.encode() not in path.read_bytes(), path
+
+
+def test_bypasses_need_the_rights_that_they_take_the_place_of(client: Client, server: Server) -> None:
+    """Who may only submit makes no session that asks nobody, drops the rules or works elsewhere."""
+    made = client.call("token.create", name="narrow", profiles=["default"], rights=["observe", "submit"])
+    narrow = Client(server.url, made["token"])
+    options: tuple[dict[str, Any], ...] = (
+        {"yolo": True},
+        {"accept_hooks": True},
+        {"ignore_rules": True},
+        {"cwd": str(server.homes.parent)},
+    )
+    for each in options:
+        assert refused(narrow, "session.create", **each).type == "permission_denied", each
+    inside = server.homes / "default" / "home" / "inside"
+    inside.mkdir()
+    link = server.homes / "default" / "home" / "link"
+    link.symlink_to(server.homes.parent.parent)
+    assert refused(narrow, "session.create", cwd=str(link)).type == "permission_denied"
+    session = narrow.call("session.create", cwd=str(inside))["session_id"]
+    assert narrow.call("slash.exec", session_id=session, command="/status")["output"]
+    assert refused(narrow, "slash.exec", session_id=session, command="/title Mine").type == "permission_denied"
+    assert refused(narrow, "agent.put", name="x", text="Look.").type == "permission_denied"
+    narrow.close()
+    wide = client.call("token.create", name="wide", profiles=["default"], rights=["observe", "submit", "control"])
+    other = Client(server.url, wide["token"])
+    text = "---\napprovals: auto\n---\nDo as you like.\n"
+    assert refused(other, "agent.put", name="x", text=text).type == "permission_denied"
+    assert other.call("agent.put", name="x", text="Look.")["name"] == "x"
+    other.call("agent.delete", name="x")
+    other.close()

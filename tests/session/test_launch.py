@@ -16,7 +16,7 @@ from hermes_ws.contract.methods.sessions import CreateParams, SteerParams
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.session import briefing
 from hermes_ws.session.launch import Keys, Launch
-from tests.session.house import OWNER, House, People, Viewer, new_session, say
+from tests.session.house import OWNER, House, People, Viewer, eventually, new_session, say
 
 
 def told(viewer: Viewer, type: str) -> list[Any]:
@@ -270,3 +270,16 @@ async def test_what_a_model_costs_is_told_where_the_price_is_known(house: House)
         ended = await run(thread, viewer, "/do usage 1000000 100000")
         assert ended["usage"]["cost_usd"] == pytest.approx(3.0)
         assert told(viewer, "usage.update")[0]["context_tokens"] == 1_100_000
+
+
+async def test_a_session_that_is_put_away_for_idleness_has_its_end(house: House) -> None:
+    home = house.home("default", config="hooks: {session_end: [{command: 'echo end >> hooks.txt'}]}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime, accept_hooks=True)
+        await run(thread, viewer, "hello")
+        viewer.leave()
+        await runtime.sessions.wait_until_idle()
+        runtime.sessions.forget_idle(0)
+        await eventually((home / "home" / "hooks.txt").exists)
+    assert (home / "home" / "hooks.txt").read_text().split() == ["end"]
