@@ -35,8 +35,8 @@ from hermes_ws.scope.current import Bound, bind_into, in_thread
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, load_scope
-from hermes_ws.session.ports import Granted
 from hermes_ws.session.ongoing import Ongoing
+from hermes_ws.session.ports import Granted
 from hermes_ws.session.sessions import Sessions
 from hermes_ws.warden.grants import Confinement, Grants
 
