@@ -123,6 +123,8 @@ def lines(answer: bytes, path: Path) -> tuple[list[Header], bool]:
             value = orders.decode(line)
         except orders.Malformed:
             break
+        if "errno" in value:
+            break
         if "more" in value:
             return told, value["more"] is not False
         told.append(value)

@@ -27,7 +27,7 @@ LINE_CHARACTERS: Final = 400
 """What is told of a line that matches."""
 
 _SAMPLE: Final = 8192
-_SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
+SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
 """What a search does not go into, as the tools that people use do not; naming one of them searches it."""
 
 
@@ -87,6 +87,7 @@ def search(path: str, wanted: Search, answer: int, places: files.Places) -> Call
         except re.error as error:
             files.say(answer, {"expression": str(error)})
             return
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC))
         found = _matches(path, expression, wanted.pattern)
         files.say(answer, {})
         for told, (name, number, line) in enumerate(found):
@@ -152,7 +153,7 @@ def _searched(root: str, below: str) -> Iterator[str]:
         name = os.path.join(below, entry.name)
         try:
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED:
+                if entry.name not in SKIPPED:
                     yield from _searched(root, name)
             elif entry.is_file(follow_symlinks=False):
                 yield name

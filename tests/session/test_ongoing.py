@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hermes_ws.contract import errors
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.tail import LiveMarks
-from hermes_ws.session import processes, terminals
+from hermes_ws.session import backend, processes, terminals
 from hermes_ws.session.backends import backend_for
 from hermes_ws.session.hands import SessionHands
 from hermes_ws.session.terminals import Terminal
@@ -117,8 +118,8 @@ async def test_there_are_bounds_and_the_one_too_many_is_ended(
 
 async def open_terminal(runtime: ProfileRuntime, *command: str, session_id: str | None = None) -> Terminal:
     scope, cwd, size = runtime.scope, runtime.home.user, Size(24, 80)
-    backend = backend_for(runtime, scope, cwd)
-    running = await backend.open(command or backend.shell(""), cwd, terminal=size)
+    place = backend_for(runtime, scope, cwd)
+    running = await place.open(command or place.shell(""), cwd, terminal=size)
     return await runtime.ongoing.terminals.add(scope, session_id, command, cwd, size, running)
 
 
@@ -231,3 +232,35 @@ async def test_paths_are_completed_where_the_session_works(runtime: ProfileRunti
     assert await hands.complete("docs/a[") == ("docs/a[1].txt",)
     assert set(await hands.complete("../")) <= {"../home/"}, "in a namespace its own way down may be seen, and no more"
     assert await hands.complete("missing/x") == ()
+
+
+@pytest.mark.parametrize("program", [backend.RIPGREP, "/no/ripgrep"])
+async def test_a_search_finds_the_same_with_ripgrep_and_without(
+    program: str, runtime: ProfileRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if program == backend.RIPGREP and not os.access(program, os.X_OK):
+        pytest.skip("ripgrep is not installed")
+    monkeypatch.setattr(backend, "RIPGREP", program)
+    hands, _ = await hands_of(runtime)
+    for name, text in (
+        ("b/one.py", "x\nneedle value-of-the-token\n"),
+        ("a.txt", "needle\r\nNEEDLE\n"),
+        ("node_modules/x.js", "needle\n"),
+        (".gitignore", "*.txt\n"),
+        ("b/data", "\0needle"),
+    ):
+        await hands.write(Path(name), text)
+    found = await hands.search_files(Path("."), "need.e")
+    assert [(match.name, match.line, match.text) for match in found.matches] == [
+        ("a.txt", 1, "needle"),
+        ("b/one.py", 2, "needle «secret:TOKEN»"),
+    ]
+    assert not found.more
+    assert len((await hands.search_files(Path("."), "needle", ignore_case=True, pattern="*.txt")).matches) == 2
+    assert (await hands.search_files(Path("."), "needle", limit=1)).more
+    assert [match.name for match in (await hands.search_files(Path("a.txt"), "needle")).matches] == ["a.txt"]
+    assert (await hands.search_files(Path("."), "need.e", literal=True)).matches == []
+    with pytest.raises(errors.InvalidParams):
+        await hands.search_files(Path("."), "(")
+    with pytest.raises(errors.NotFound):
+        await hands.search_files(Path("missing"), "x")
