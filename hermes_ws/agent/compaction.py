@@ -14,7 +14,7 @@ from typing import Final, final
 from hermes_ws.agent.history import calls_of, results_of, text_of
 from hermes_ws.agent.models.model import EndPiece, Model, ModelRequest, TextPiece, UsagePiece
 from hermes_ws.agent.ports import Redaction
-from hermes_ws.contract.content import Message, TextBlock, ToolResultBlock, Usage
+from hermes_ws.contract.content import SUMMARY_ID, Message, TextBlock, ToolResultBlock, Usage
 from hermes_ws.contract.errors import ModelFailed
 
 INSTRUCTIONS: Final = (
@@ -92,6 +92,8 @@ def cut(messages: Sequence[Message], keep: int) -> int:
     asked = [index for index, message in enumerate(messages) if message.role == "user" and index > 0]
     if not asked:
         return 0
+    if asked == [1] and messages[0].message_id == SUMMARY_ID:
+        return 0  # What would be covered is a summary, and another one of it would be no shorter.
     return max((index for index in asked if len(messages) - index >= keep), default=asked[0] if keep > 1 else asked[-1])
 
 

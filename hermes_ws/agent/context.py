@@ -72,6 +72,7 @@ class Context:
             return None
 
     async def _told(self, made: Compacted, before: int, after: int) -> None:
+        await self._narrator.usage(made.usage, context_tokens=after, context_limit=self._window.tokens)
         await self._narrator.compaction_complete(
             made.summary, made.first_kept, covered=made.covered, tokens_before=before, tokens_after=after
         )

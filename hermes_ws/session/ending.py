@@ -31,6 +31,6 @@ async def run_hooks(runtime: Runtime, keys: Keys, session: Session) -> None:
         found = await ground_of(runtime, keys, session.record, key)
         hands = SessionHands(runtime, found.scope, found.cwd, key)
         hooks = SessionHooks(runtime, found.scope, hands, None, None, key, found.launch)
-        await hooks.run("session_end")
+        await hooks.run_at_the_end("session_end")
     except HermesError as error:
         runtime.log.write("warning", "session.end_hooks", session_id=session.session_id, message=error.message)

@@ -30,8 +30,8 @@ When = Literal["session_start", "turn_end", "tool_before", "session_end"]
 REASON: Final = 500
 """Characters of a hook's output that tell why a call is not made."""
 
-ENDING_S: Final = 30.0
-"""Seconds that the hooks at an end may take together, also when the turn was interrupted."""
+ENDING_S: Final = 8.0
+"""Seconds that the hooks at an end may take together when it cannot wait: less than a profile has to close."""
 
 
 @final
@@ -62,13 +62,17 @@ class SessionHooks:
         return bool(self._of(when))
 
     async def run(self, when: When) -> None:
-        """Run those of one kind, in order. One that fails is told, and keeps nothing from going on.
+        """Run those of one kind, in order. One that fails is told, and keeps nothing from going on."""
+        await self._all(when, ask=True)
 
-        At an end they run also when the turn was interrupted, within ENDING_S.
-        """
-        ending = when in ("turn_end", "session_end")
-        with trio.move_on_after(ENDING_S if ending else float("inf"), shield=ending):
-            for hook in self._of(when):
+    async def run_at_the_end(self, when: When) -> None:
+        """As `run`, also when cancelled, within ENDING_S. Nobody is asked any more: only what was accepted runs."""
+        with trio.move_on_after(ENDING_S, shield=True):
+            await self._all(when, ask=False)
+
+    async def _all(self, when: When, *, ask: bool) -> None:
+        for hook in self._of(when):
+            if ask or await self._known(when, hook):
                 failed = await self._one(when, hook, {})
                 if failed is not None:
                     await self._tell(f"A hook at {when} failed: {failed}")
@@ -113,17 +117,20 @@ class SessionHooks:
         said = ran.output.strip()[-REASON:]
         return said or f"it ended with {'its deadline' if ran.timed_out else f'exit code {ran.exit_code}'}"
 
-    async def _accepted(self, when: When, hook: HookConfig) -> bool:
-        if self._accept:
-            return True
-        digest = hashlib.sha256(f"{when}\n{hook.command}".encode()).hexdigest()
+    async def _known(self, when: When, hook: HookConfig) -> bool:
+        """Whether somebody has accepted it before."""
+        digest = _digest(when, hook)
         known = await self._runtime.journal.read(
             lambda connection: connection.execute("SELECT 1 FROM accepted WHERE digest = ?", (digest,)).fetchone()
         )
-        if known is not None:
+        return self._accept or known is not None
+
+    async def _accepted(self, when: When, hook: HookConfig) -> bool:
+        if await self._known(when, hook):
             return True
         if self._asker is None:
             return False
+        digest = _digest(when, hook)
         asked = ApprovalParams(
             session_id=self._key.session_id,
             thread_id=self._key.thread_id,
@@ -151,3 +158,8 @@ class SessionHooks:
             await self._narration.notice("warning", "hook", self._redact(said))
         else:
             self._runtime.log.write("warning", "hook", session_id=self._key.session_id, message=said)
+
+
+def _digest(when: When, hook: HookConfig) -> str:
+    """Stands for this very command at this occasion."""
+    return hashlib.sha256(f"{when}\n{hook.command}".encode()).hexdigest()

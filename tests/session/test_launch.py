@@ -283,3 +283,17 @@ async def test_a_session_that_is_put_away_for_idleness_has_its_end(house: House)
         runtime.sessions.forget_idle(0)
         await eventually((home / "home" / "hooks.txt").exists)
     assert (home / "home" / "hooks.txt").read_text().split() == ["end"]
+
+
+async def test_an_interrupted_turn_has_its_end_and_asks_nobody(house: House, people: People) -> None:
+    home = house.home("default", config="hooks: {turn_end: [{command: 'echo turn >> hooks.txt'}]}\n")
+    async with house.served():
+        runtime = await house.runtime()
+        for accepted in (True, False):
+            _, thread, viewer = await new_session(runtime, accept_hooks=accepted)
+            await say(thread, "/do say here\n/do wait 3000", f"in-{accepted}")
+            await viewer.until("message.start")
+            thread.interrupt(1)
+            await viewer.until("execution.finished", outcome="interrupted")
+        assert people.asked == []
+        assert (home / "home" / "hooks.txt").read_text().split() == ["turn"]

@@ -216,3 +216,27 @@ async def test_a_goal_keeps_no_secret_of_the_profile(house: House) -> None:
         page = await (await session.thread(row.thread_id)).snapshot(None, messages=True)
         assert "secret-value-123456" not in str(page)
     assert home.is_dir()
+
+
+async def test_calls_of_one_batch_delegate_at_the_same_time(runtime: ProfileRuntime, people: People) -> None:
+    _, thread, viewer = await new_session(runtime)
+    await say(thread, "/do delegate /do ask one?\n/do delegate /do ask two?", "one")
+    questions = [await people.question(0), await people.question(1)]
+    for question in questions:
+        await runtime.sessions.answer(AnswerParams(id=question.id, result={"answers": {"q1": "yes"}}), OWNER)
+    await viewer.until("execution.finished", outcome="completed")
+    assert [each["status"] for each in told(viewer, "subagent.complete")] == ["completed", "completed"]
+
+
+async def test_an_interrupt_of_a_batch_that_delegates_leaves_a_valid_history(
+    runtime: ProfileRuntime, people: People
+) -> None:
+    session, thread, viewer = await new_session(runtime)
+    await say(thread, "/do delegate /do say alpha\\n/do ask one?\n/do delegate /do ask two?", "one")
+    await people.question(0)
+    thread.interrupt(1)
+    await viewer.until("execution.finished", outcome="interrupted")
+    assert len(told(viewer, "tool.complete")) == 2
+    await say(thread, "/do say and now", "two")
+    await viewer.until("execution.finished", outcome="completed")
+    assert {row.status for row in await roster(runtime, session).rows()} <= {"interrupted", "completed"}

@@ -89,8 +89,8 @@ class Tool:
 
     @property
     def reads_only(self) -> bool:
-        """Whether calls may run beside others of this kind."""
-        return self.needs <= {"reads"}
+        """Whether calls may run beside others of this kind: they change nothing, or have somebody else do so."""
+        return self.needs <= {"reads", "delegates"}
 
 
 def tool(
