@@ -25,7 +25,7 @@ import trio
 from hermes_ws.contract import errors
 from hermes_ws.scope import guard
 from hermes_ws.scope.current import in_thread
-from hermes_ws.warden import answers, bubblewrap, check, filing, orders
+from hermes_ws.warden import answers, bubblewrap, cgroup, check, filing, orders
 from hermes_ws.warden.channel import Channel, memfd
 from hermes_ws.warden.check import require, wishes
 from hermes_ws.warden.grants import (
@@ -94,6 +94,7 @@ class Warden:
         self._filing = filing.Filing(self._ordering.perform)
         self._leaving = False
         self._gone = trio.Event()
+        self._group: Path | None = None
 
     @classmethod
     async def start(
@@ -129,10 +130,16 @@ class Warden:
             for mount in mounts:
                 os.close(mount.descriptor)
         try:
+            if warden._enter_group(grants.limits):
+                # The group holds both for all children together; what holds each by itself would only be in the way.
+                free = replace(grants, limits=replace(grants.limits, memory_bytes=None, processes=None))
+                order = wishes(free, probed, namespaces=program is not None)
             with trio.fail_after(START_WITHIN_S):
                 await warden._channel.send(order, ())
                 said = await warden._channel.receive()
-                warden.confinement = answers.confinement(said, bubblewrap=program is not None)
+                found = answers.confinement(said, bubblewrap=program is not None)
+                grouped = warden._group is not None
+                warden.confinement = replace(found, processes="cgroup", memory="cgroup") if grouped else found
             if grants.confine == "required":
                 require(warden.confinement)
         except BaseException as error:
@@ -210,8 +217,21 @@ class Warden:
                     await self._subreaper.end_orphans()
             finally:
                 os.close(self._pidfd)
+                if self._group is not None:
+                    cgroup.leave(self._group)
                 self._ordering.lose()
                 self._gone.set()
+
+    def _enter_group(self, limits: Limits) -> bool:
+        """Put the warden into a control group of its own, where there is one to divide; before it is told anything."""
+        delegated = None if self._subreaper is None else self._subreaper.delegated
+        if delegated is None:
+            return False
+        group = delegated.group(f"warden-{self._process.pid}", limits)
+        if group is None or not cgroup.enter(group, self._process.pid):
+            return False
+        self._group = group
+        return True
 
     async def _left_within(self, seconds: float) -> None:
         with trio.move_on_after(seconds):

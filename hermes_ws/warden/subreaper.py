@@ -13,7 +13,8 @@ from typing import final
 
 import trio
 
-from hermes_ws.warden import descendants, libc
+from hermes_ws.warden import cgroup, descendants, libc
+from hermes_ws.warden.cgroup import Delegated
 
 END_WITHIN_S = 5.0
 """Seconds to end orphans. One that hangs in the kernel is left to the next call."""
@@ -26,7 +27,9 @@ _LOOK_S = 0.005
 class Subreaper:
     """The children of this process that are meant to be; everything else below it is an orphan."""
 
-    def __init__(self) -> None:
+    def __init__(self, delegated: Delegated | None = None) -> None:
+        self.delegated = delegated
+        """The control group that may be divided among wardens, where there is one."""
         self._ours: set[int] = set()
 
     def adopt(self, pid: int) -> None:
@@ -65,7 +68,7 @@ class Subreaper:
 def become_subreaper() -> Subreaper:
     """Make this process the parent of orphans below it. For a server process: whatever else it starts is ended."""
     libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
-    return Subreaper()
+    return Subreaper(cgroup.delegated())
 
 
 def _reap(pid: int) -> None:
