@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "50d5189ff461c3a7";
+export const CONTRACT_DIGEST = "1a51bec516b3ddec";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -463,6 +463,8 @@ export interface ConfinementReport {
   seccomp: boolean;
   bubblewrap: boolean;
   dropped_capabilities: boolean;
+  processes?: "cgroup" | "kernel" | "counted";
+  memory?: "cgroup" | "process";
   notes: Array<string>;
 }
 
