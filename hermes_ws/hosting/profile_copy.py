@@ -195,7 +195,7 @@ def copy_database(source: Path, target: Path, renaming: Renaming) -> None:
 
 
 def move_sessions(database: Path, old_user: Path, new_user: Path) -> None:
-    """The home was moved: sessions that work below its home/ go on there. The database is closed. Raises sqlite3 errors."""
+    """The home was moved: sessions that work below its home/ go on there. Nobody may have it open."""
     if database.exists():
         connection = sqlite3.connect(database, isolation_level=None)
         try:

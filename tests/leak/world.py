@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from tests.e2e.process import Server, write_home
 LAUNCH = "default"
 PARENT = "parent-canary-3c9d71e0a4"
 """A secret in the environment that the server is started with: the launch profile's alone."""
+
+MARK = re.compile(r"canary-[a-z0-9]+-[a-z]+-[0-9a-f]{12}")
+"""What every canary looks like: one search finds them all."""
 
 TITLE = "the same title"
 AGENT = "helper"
@@ -106,15 +109,10 @@ class World:
     temporary: Path
     owner: Client
     environment: bytes = b""
-    seen: list[tuple[str, str]] = field(default_factory=list)
-    """What each side was told, for a look at the end."""
 
     @property
     def everyone(self) -> tuple[Side, ...]:
         return (self.launch, *self.sides)
-
-    def others(self, side: Side) -> Iterator[Side]:
-        return (each for each in self.everyone if each is not side)
 
     def connect(self, side: Side) -> Client:
         """A connection that is bound to one profile by its path."""
@@ -134,13 +132,12 @@ class World:
         """What `text`, told about one side or about the server, holds that it must not: anything of another side, and a
         secret's value of any.
         """
-        found = [secret for each in self.everyone for secret in (*each.secrets.values(), PARENT) if secret in text]
-        for other in self.everyone:
-            if other is not side:
-                # The server's own files lie in the launch home, and may be named.
-                canaries = other.shown if other is self.launch else other.canaries
-                found += [canary for canary in canaries if canary in text]
-        return sorted(set(found))
+        found = set(MARK.findall(text)) - (set() if side is None else set(side.shown))
+        if PARENT in text:
+            found.add(PARENT)
+        # The server's own files lie in the launch home, and may be named.
+        paths = (f"{other.path}/" for other in self.sides if other is not side)
+        return sorted(found | {path for path in paths if path in text})
 
     def check(self, side: Side | None, told: object, what: str) -> None:
         text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
