@@ -45,13 +45,13 @@ DELIVERIES = 20_000
 EVENTS = 20
 """Events in a row, one by one: what they weigh fits into every socket, so that reading is not what is measured."""
 
-BREATHS = 50
+BREATHS = 20
 """Times at most that a round stops for the subscribers to read what is there."""
 
 BURST = 16
 """Events that one write carries, where they come together."""
 
-PAUSE = 0.3
+PAUSE = 0.2
 """Seconds between two rounds, in which the subscribers read what is there."""
 
 BREATH = 0.01

@@ -15,7 +15,7 @@ from hermes_ws.server import descriptors, listener
 from hermes_ws.server.limits import Limits
 from tests.server.stage import RawClient, publish, stage
 
-MANY = 1000
+MANY = 500
 """Connections of one test, if the descriptors allow it: both ends of each are in this process."""
 
 
