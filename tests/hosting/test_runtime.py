@@ -156,7 +156,7 @@ async def test_a_bug_of_ours_is_told_by_its_number_and_written_into_the_profiles
 ) -> None:
     house.home("work", env="TOKEN=secret-value-1234\n")
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the secret-value-1234 was in it")
 
     monkeypatch.setattr("hermes_ws.session.briefing.choose", broken)
