@@ -19,6 +19,7 @@ from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.memory import MemoryFiles
 from hermes_ws.agent.models.choose import choose
 from hermes_ws.agent.models.model import Model
+from hermes_ws.agent.ports import ModelMachine
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.turn import run_turn
 from hermes_ws.contract.errors import LimitReached
@@ -36,6 +37,7 @@ from hermes_ws.session.hands import SessionHands
 from hermes_ws.session.hooks import SessionHooks
 from hermes_ws.session.launch import Keys, Launch
 from hermes_ws.session.library import ProfileLibrary
+from hermes_ws.session.machine import SessionMachine
 from hermes_ws.session.narration import Narration
 from hermes_ws.session.offering import offered
 from hermes_ws.session.ports import Runtime
@@ -66,6 +68,7 @@ class Ground:
     agent: AgentDefinition
     cwd: Path
     settings: TurnSettings
+    machine: ModelMachine
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -74,7 +77,7 @@ class Ground:
 
     def model(self) -> Model:
         """The model of the thread. Whoever asks for it closes it. Raises ModelFailed and its kinds."""
-        return choose(self.scope, self.overrides, self.agent)
+        return choose(self.scope, self.overrides, self.agent, machine=self.machine)
 
 
 async def ground(
@@ -134,7 +137,7 @@ def _look(
         wanted = launch.toolsets
         overrides["toolsets"] = [each for each in safe.OWN_TOOLSETS if wanted is None or each in wanted]
     agent = AgentDefinition(name) if launch.safe_mode else definition.load(scope.home, name)
-    return Ground(scope, launch, overrides, agent, cwd, settings)
+    return Ground(scope, launch, overrides, agent, cwd, settings, SessionMachine(runtime, scope, cwd))
 
 
 @final
@@ -227,8 +230,10 @@ class Briefing:
                 library=None if launch.safe_mode else ProfileLibrary(runtime, scope),
                 rulebook=None if launch.safe_mode else ProfileRules(runtime, scope),
             )
-        finally:
-            await hooks.run("turn_end")
+        except BaseException:
+            await hooks.run_at_the_end("turn_end")
+            raise
+        await hooks.run("turn_end")
         if origin is None and scope.config.agent.titles:
             await give_title(runtime.journal, place.key, place.session, record.text, scope)
 

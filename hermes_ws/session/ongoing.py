@@ -8,6 +8,7 @@ from typing import Protocol, final
 from hermes_ws.journal.database import Database
 from hermes_ws.scope.terminal import TerminalPolicy
 from hermes_ws.session.containers import Containers
+from hermes_ws.session.local_models import LocalModels
 from hermes_ws.session.processes import Processes
 from hermes_ws.session.terminals import Terminals
 from hermes_ws.session.toolservers import ToolServers
@@ -32,6 +33,7 @@ class Ongoing:
         self.terminals = Terminals(home)
         self.containers = Containers()
         self.servers = ToolServers(home)
+        self.models = LocalModels(home)
 
     @property
     def count(self) -> int:

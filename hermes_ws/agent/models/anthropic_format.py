@@ -29,7 +29,6 @@ MAX_TOKENS: Final = 8192
 THINKING: Final = MappingProxyType({"low": 2048, "medium": 8192, "high": 24_576})
 """Tokens that a model may think, by how much it is asked to; the least that the provider takes is 1,024."""
 
-_MARK: Final[dict[str, JsonValue]] = {"type": "ephemeral"}
 _STRANGE: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 Json = dict[str, JsonValue]
@@ -49,7 +48,7 @@ def body(
     content: Json = {"model": model, "stream": True, "max_tokens": most if budget is None else most + budget}
     content["messages"] = _marked(_messages(request, thinking=budget is not None))
     if request.system:
-        content["system"] = [{"type": "text", "text": request.system, "cache_control": _MARK}]
+        content["system"] = [{"type": "text", "text": request.system, "cache_control": _mark()}]
     if request.tools:
         tools: list[JsonValue] = [
             {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
@@ -57,13 +56,18 @@ def body(
         ]
         last = tools[-1]
         if isinstance(last, dict):
-            last["cache_control"] = _MARK
+            last["cache_control"] = _mark()
         content["tools"] = tools
     if budget is not None:
         content["thinking"] = {"type": "enabled", "budget_tokens": budget}
     elif temperature is not None:  # Both together are refused.
         content["temperature"] = min(temperature, 1.0)
     return encode(content)
+
+
+def _mark() -> Json:
+    """The end of what the provider may keep in its cache."""
+    return {"type": "ephemeral"}
 
 
 def call_id(given: str) -> str:
@@ -138,5 +142,5 @@ def _marked(messages: list[Json]) -> list[JsonValue]:
         blocks = message["content"]
         last = blocks[-1] if isinstance(blocks, list) else None
         if isinstance(last, dict):
-            last["cache_control"] = _MARK
+            last["cache_control"] = _mark()
     return [*messages]

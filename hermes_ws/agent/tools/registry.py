@@ -17,14 +17,14 @@ from hermes_ws.agent.tools.patch import PATCH
 from hermes_ws.agent.tools.process import PROCESS
 from hermes_ws.agent.tools.secret import REQUEST_CONNECTION, REQUEST_SECRET
 from hermes_ws.agent.tools.terminal import TERMINAL
-from hermes_ws.agent.tools.todo import TODO
+from hermes_ws.agent.tools.todo import PLAN
 from hermes_ws.agent.tools.tool import Tool
 
 _ALL: Final = (
     *(TERMINAL, PROCESS),
     *(READ_FILE, WRITE_FILE, PATCH, LIST_FILES, SEARCH_FILES),
     *(CLARIFY_TOOL, REQUEST_SECRET, REQUEST_CONNECTION),
-    TODO,
+    PLAN,
     *(MEMORY, SESSION_SEARCH),
     DELEGATE_TASK,
     *(SKILLS_LIST, SKILL_VIEW),

@@ -24,7 +24,7 @@ async def _run(params: TodoParams, context: ToolContext) -> ToolOutcome:
     return ToolOutcome(context.plan.shown())
 
 
-TODO: Final = tool(
+PLAN: Final = tool(
     "todo",
     TodoParams,
     toolset="plan",
