@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -81,29 +80,37 @@ def secured(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Iter
     assert server.stop() == 0
 
 
+@pytest.fixture(scope="package")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str | None], TransportClient]]:
+    """Servers of their parent alone: one process for each profile that is asked for, since it takes time to start."""
+    started: dict[str | None, TransportClient] = {}
+    with ExitStack() as clients:
+
+        def client(profile: str | None) -> TransportClient:
+            if profile not in started:
+                place = tmp_path_factory.mktemp("alone")
+                arguments = ["--standalone", "--profiles-root", str(homes(place / "homes"))]
+                arguments += [] if profile is None else ["--profile", profile]
+                started[profile] = StdioClient(arguments, BASE, place / "stdio.log")
+                clients.callback(started[profile].close)
+            started[profile].events.clear()
+            started[profile].questions.clear()
+            return started[profile]
+
+        yield client
+
+
 TRANSPORTS = ("tcp", "tls", "unix", "http", "stdio", "standalone")
 
 
 @pytest.fixture(params=TRANSPORTS)
-def opened(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> Iterator[Opened]:
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     """Opens clients of one transport; each test is run with every transport."""
     kind: str = request.param
     clients = ExitStack()
-    numbers = itertools.count()
-
-    def server() -> Server:
-        found: Server = request.getfixturevalue("secured" if kind == "tls" else "server")
-        return found
 
     def client(profile: str | None = None) -> TransportClient:
-        bound = [] if profile is None else ["--profile", profile]
-        if kind == "standalone":
-            # One process is one client and the owner of its homes: two of a test are two worlds.
-            root = homes(tmp_path / f"homes{next(numbers)}")
-            return StdioClient(["--standalone", "--profiles-root", str(root), *bound], BASE, tmp_path / "stdio.log")
-        on = server()
+        on: Server = request.getfixturevalue("secured" if kind == "tls" else "server")
         if kind == "tls":
             trusted: Path = request.getfixturevalue("certificate")
             return websocket(on.url, on.token, profile=profile, trusted=trusted)
@@ -112,11 +119,15 @@ def opened(
         if kind == "http":
             return HttpClient(on.url, on.token, profile=profile)
         if kind == "stdio":
+            bound = [] if profile is None else ["--profile", profile]
             home = {"HERMES_HOME": str(on.homes / "default")}
             return StdioClient(bound, {**BASE, **home}, tmp_path / "stdio.log")
         return websocket(on.url, on.token, profile=profile)
 
     def opening(profile: str | None = None) -> TransportClient:
+        if kind == "standalone":
+            shared: Callable[[str | None], TransportClient] = request.getfixturevalue("alone")
+            return shared(profile)
         made = client(profile)
         clients.callback(made.close)
         return made
