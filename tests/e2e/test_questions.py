@@ -107,27 +107,25 @@ def test_a_client_that_turns_out_not_to_know_the_kind_ends_the_wait(shared_serve
     client.close()
 
 
-@pytest.mark.parametrize("answered", ["response", "method"])
-def test_a_secret_goes_to_the_profile_and_is_kept_nowhere_else(
-    serve: Callable[..., Server], homes: Path, answered: str
-) -> None:
+def test_a_secret_goes_to_the_profile_and_is_kept_nowhere_else(serve: Callable[..., Server], homes: Path) -> None:
     server = serve()
     client = server.connect()
     id = session(client, "second")
-    admitted = client.submit(id, tool("request_secret", name="WANTED_KEY", prompt="For the tests."))
-    question = client.question()
-    assert (question["method"], question["params"]["name"]) == ("secret", "WANTED_KEY")
-    if answered == "response":
-        client.answer(question, value=CANARY)
-    else:
-        told = client.call("secret.respond", id=question["id"], value=CANARY)
-        assert told == {"outcome": "settled", "result": None}
-    assert "WANTED_KEY is in the profile's .env" in completed(client, admitted["admission_id"])
-    assert settled(client, question["id"])["result"] is None
-    again = client.call("question.answer", id=question["id"], result={"value": "other"})
-    assert again == {"outcome": "already_settled", "result": None}
-    assert "WANTED_KEY" in client.call("secrets.names", profile="second")["names"]
-    assert "WANTED_KEY" not in client.call("secrets.names", profile="default")["names"]
+    for index, name in enumerate(("BY_RESPONSE", "BY_METHOD")):
+        admitted = client.submit(id, tool("request_secret", name=name, prompt="For the tests."))
+        question = client.question(index)
+        assert (question["method"], question["params"]["name"]) == ("secret", name)
+        if name == "BY_RESPONSE":
+            client.answer(question, value=CANARY)
+        else:
+            told = client.call("secret.respond", id=question["id"], value=CANARY)
+            assert told == {"outcome": "settled", "result": None}
+        assert f"{name} is in the profile's .env" in completed(client, admitted["admission_id"])
+        assert settled(client, question["id"])["result"] is None
+        again = client.call("question.answer", id=question["id"], result={"value": "other"})
+        assert again == {"outcome": "already_settled", "result": None}
+        assert name in client.call("secrets.names", profile="second")["names"]
+        assert name not in client.call("secrets.names", profile="default")["names"]
     audit = client.call("runtime.audit", profile="second")
     frames = json.dumps([client.events, client.questions, audit])
     client.close()

@@ -49,27 +49,6 @@ def test_auth_03_a_token_in_the_address_opens_nothing_and_is_written_nowhere(ser
     assert holding == [Path(server.announced["token_file"])]
 
 
-def test_auth_05_what_a_restart_ends_and_what_it_does_not(tmp_path: Path, base_environment: dict[str, str]) -> None:
-    """The launch token is a new one, and the old one a plain 401; a token that somebody was given holds on; one that
-    is taken back ends with a code of its own."""
-    homes = two_homes(tmp_path / "homes")
-    before = Server(homes, tmp_path / "server.log", base_environment)
-    owner = before.connect()
-    given = owner.call("token.create", name="desk", rights=["observe"])
-    owner.close()
-    assert before.stop() == 0
-    after = Server(homes, tmp_path / "server.log", base_environment)
-    assert status_of(after.url, Authorization=f"Bearer {before.token}") == 401
-    desk = Client(after.url, given["token"])
-    after.connect().call("token.revoke", token_id=given["token_id"])
-    with pytest.raises(ConnectionClosed) as closed:
-        while True:
-            desk.pump()
-    assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == 4501
-    assert after.stop() == 0
-
-
 def test_auth_10_a_token_for_one_profile_opens_no_other_by_its_path(shared_server: Server) -> None:
     """The token of one profile, the path of the other: as if it were not there."""
     owner = shared_server.connect()
