@@ -24,8 +24,9 @@ serve: setup
 	  test -e "$(STATE)/homes/$$name" || { cp -R "$$home" "$(STATE)/homes/$$name" && chmod 700 "$(STATE)/homes/$$name"; }; done
 	@exec $(BIN)/hermes-ws serve --profiles-root "$(STATE)/homes" --port $(PORT)
 
+# Two files of tests at a time; the tests of one file stay together, since they share what they start.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Under a minute: format, lint, spelling, types, the house and the rooms.
 check: setup
