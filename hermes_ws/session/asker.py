@@ -7,7 +7,7 @@ from typing import Protocol, cast, final
 
 from hermes_ws.agent.ports import Login
 from hermes_ws.contract.model import Params, Result
-from hermes_ws.contract.questions import SECRET, ConnectionParams, ConnectionResult, SecretParams, ValueResult
+from hermes_ws.contract.questions import APPROVAL, SECRET, ConnectionParams, ConnectionResult, SecretParams, ValueResult
 from hermes_ws.contract.registry import Question
 from hermes_ws.journal.failures import os_error
 from hermes_ws.scope import config_edit
@@ -40,6 +40,8 @@ class ExecutionAsker:
     async def ask(self, question: Question, params: Result, *, deadline_s: float | None = None) -> Params:
         """As `Questions.ask`, for this execution. A secret is in the profile's `.env` before this returns."""
         waits = self._deadline_s if deadline_s is None else deadline_s
+        if question is APPROVAL and self._asking.unattended:
+            waits = None  # No bypass and no refusal: it stays open until somebody looks.
         result = await self._questions.ask(self._asking, question, params, deadline_s=waits)
         if question is SECRET and isinstance(result, ValueResult) and result.value is not None:
             await self._keep({cast("SecretParams", params).name: result.value})

@@ -157,7 +157,7 @@ class Execution:
             raise going_on
 
     async def _turn(self, record: AdmissionRecord, narration: Narration) -> None:
-        asking = Asking(self._place.key, self._generation, record.admission_id)
+        asking = Asking(self._place.key, self._generation, record.admission_id, record.unattended)
         briefing = Briefing(self._place, record, asking, narration, self._steering)
         await briefing.run(lambda: self._become(Happened.TURN_BEGAN))
 

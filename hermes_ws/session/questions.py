@@ -24,6 +24,7 @@ from hermes_ws.contract.events import ConnectionRequest, ConnectionUpdate
 from hermes_ws.contract.methods.questions import Answered, AnswerParams, Operation
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import (
+    APPROVAL,
     CONNECTION,
     QUESTIONS,
     ConnectionParams,
@@ -96,11 +97,12 @@ REASONS: Mapping[State, str] = MappingProxyType(
 @final
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Which execution asks."""
+    """Which execution asks. Nobody watches an `unattended` one, so its approvals wait, however long, for somebody."""
 
     key: ThreadKey
     execution_generation: int
     admission_id: str
+    unattended: bool = False
 
 
 @final
@@ -114,6 +116,10 @@ class _Waiter:
         self.ended = trio.Event()
         self.happened: Happened | None = None
         self.result: Params | None = None
+
+    def patient(self, kind: str) -> bool:
+        """Whether it waits also while everybody who is there cannot answer."""
+        return self.asking.unattended and kind == APPROVAL.kind
 
     def end(self, happened: Happened, result: Params | None) -> None:
         self.happened = happened
@@ -161,7 +167,7 @@ class Questions:
         try:
             await self._journal.transact(work)
             counted = self._audience.ask(opened[0], self._profile)
-            if counted.with_right and not counted.capable:
+            if counted.with_right and not counted.capable and not waiter.patient(question.kind):
                 await self._settle(opened[0].id, Happened.NOBODY_CAN)
             with trio.move_on_after(math.inf if deadline_s is None else deadline_s):
                 await waiter.ended.wait()
@@ -283,7 +289,9 @@ class Questions:
         if record is None or record.state != "open":
             return
         counted = self._audience.ask(record.open_question(), self._profile)
-        if counted.with_right and not counted.capable:
+        waiter = self._waiters.get(question_id)
+        patient = waiter is not None and waiter.patient(record.kind)
+        if counted.with_right and not counted.capable and not patient:
             await self._settle(question_id, Happened.NOBODY_CAN)
 
     async def operation(self, op_id: str) -> Operation:

@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
+import trio
 
 from hermes_ws.contract.methods.approvals import ExplainParams
 from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.session.explaining import explain
+from hermes_ws.session.ports import Counted
 from tests.session.house import OWNER, House, People, new_session, say
 
 CONFIG = """\
@@ -84,6 +86,21 @@ async def test_yolo_is_the_sessions_own(runtime: ProfileRuntime, people: People)
     await say(careful, "/do run touch careful.txt", "one")
     question = await people.question()
     assert question.session_id == careful.key.session_id
+
+
+async def test_an_unattended_run_waits_for_an_approval_that_nobody_there_can_give(house: House, people: People) -> None:
+    house.home("default", config="questions: {deadline_s: 1}\n")
+    people.counted = Counted(with_right=1, capable=0)
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime)
+        await say(thread, "/do run touch a.txt", "one", finite=True, unattended=True)
+        question = await people.question()
+        await trio.sleep(1.2)  # Longer than a question waits otherwise; what is proved is that nothing happens.
+        assert thread.active is not None
+        await answer(runtime, question.id, choice="once")
+        told = await viewer.until("tool.complete")
+        assert not told["payload"]["is_error"]
 
 
 @pytest.mark.parametrize("choice", ["once", "deny"])
