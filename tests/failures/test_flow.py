@@ -130,7 +130,7 @@ async def test_flow_14_what_overflowed_is_in_the_log_and_what_was_in_it_is_not(
         await client.message()
         (connection,) = on.listener.connections
         with caplog.at_level(logging.INFO):
-            for _ in range(400):
+            for _ in range(150):
                 publish(on.desk.tail, "a private sentence " + "x" * 10_000)
             await connection.wait_ended()
         (line,) = [each for each in caplog.messages if connection.id in each]
