@@ -1,4 +1,4 @@
-"""What the catalog of failures is proved with: homes that are really served, in this process and in one of their own."""
+"""What the catalog of failures is proved with: homes that are served, in this process and in one of their own."""
 
 from __future__ import annotations
 

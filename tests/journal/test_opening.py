@@ -202,7 +202,8 @@ def test_after_an_unclean_end_time_goes_on_from_the_last_event(place: Place) -> 
     opened = open_place(place)
     for statement in (
         "INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0, 0)",
-        "INSERT INTO thread VALUES (1, 's', 'main', 'main', 1, 0, 0.0, NULL), (2, 's', 'empty', 'fork', 1, 0, 0.0, NULL)",
+        "INSERT INTO thread VALUES (1, 's', 'main', 'main', 1, 0, 0.0, NULL)",
+        "INSERT INTO thread VALUES (2, 's', 'empty', 'fork', 1, 0, 0.0, NULL)",
         "INSERT INTO event VALUES (1, 1, 1, 'notice', 500.0, NULL, NULL, x'')",
         "INSERT INTO event VALUES (1, 1, 2, 'notice', 600.5, NULL, NULL, x'')",
     ):
