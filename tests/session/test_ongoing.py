@@ -161,7 +161,9 @@ async def test_a_terminal_shows_the_same_to_all_who_look_and_takes_keys_and_size
     assert "24 80" in first.text
     assert "value-of-the-token" in first.text
     await runtime.ongoing.terminals.resize(name, Size(40, 120))
-    await runtime.ongoing.terminals.input(name, "stty size; echo mark-2\n")
+    await runtime.ongoing.terminals.input(
+        name, 'until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; stty size; echo mark-2\n'
+    )
     await second.until("\r\nmark-2")
     assert "40 120" in second.text
     assert runtime.ongoing.terminals.rows()[0].columns == 120
@@ -177,8 +179,11 @@ async def test_a_terminal_shows_the_same_to_all_who_look_and_takes_keys_and_size
 async def test_control_keys_reach_the_foreground_job_and_closing_ends_a_stubborn_shell(runtime: ProfileRuntime) -> None:
     terminal = await open_terminal(runtime, "/bin/bash", "--norc", "-i")
     looker = Looker(terminal)
-    await runtime.ongoing.terminals.input(terminal.terminal_id, "cat\n")
-    await looker.until("cat\r\n")
+    # A signal before the shell has set itself up would end it.
+    await runtime.ongoing.terminals.input(terminal.terminal_id, "echo ready-$((1+1))\n")
+    await looker.until("ready-2")
+    await runtime.ongoing.terminals.input(terminal.terminal_id, "cat\nhello\n")
+    await looker.until("hello\r\nhello\r\n")
     await runtime.ongoing.terminals.input(terminal.terminal_id, "\x03")
     await runtime.ongoing.terminals.input(terminal.terminal_id, "trap '' HUP TERM; echo mark\n")
     await looker.until("\r\nmark")
