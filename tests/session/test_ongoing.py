@@ -182,8 +182,8 @@ async def test_control_keys_reach_the_foreground_job_and_closing_ends_a_stubborn
     # A signal before the shell has set itself up would end it.
     await runtime.ongoing.terminals.input(terminal.terminal_id, "echo ready-$((1+1))\n")
     await looker.until("ready-2")
-    await runtime.ongoing.terminals.input(terminal.terminal_id, "cat\nhello\n")
-    await looker.until("hello\r\nhello\r\n")
+    await runtime.ongoing.terminals.input(terminal.terminal_id, "sh -c 'echo in-$((2+2)); exec sleep 1000'\n")
+    await looker.until("in-4")
     await runtime.ongoing.terminals.input(terminal.terminal_id, "\x03")
     await runtime.ongoing.terminals.input(terminal.terminal_id, "trap '' HUP TERM; echo mark\n")
     await looker.until("\r\nmark")
