@@ -124,6 +124,8 @@ class Dispatch:
         if self._host.credentials.withdrawn(connection.principal.credential):
             # Taken back while it was coming in; whoever was in already has been sent out.
             connection.close(WITHDRAWN, "the credential was withdrawn")
+            connection.reply(error_frame(request.id, PermissionDenied("The credential was withdrawn.").to_wire()))
+            return
         desk = self._desks.get(connection.id)
         if desk is None:
             desk = self._desks[connection.id] = Desk(self._width)
@@ -138,10 +140,10 @@ class Dispatch:
             _authorise(connection, handler.method)
             params = read_params(handler.method.params, request.params)
             _authorise_parameters(connection, handler.method, params)
-            start = partial(self._start, desk, connection, handler, params, request.id)
             lane = _lane(handler.method.order, params, connection)
             if desk.lanes.free(lane) and self._at_once(connection, handler, params, request.id):
                 return
+            start = partial(self._start, desk, connection, handler, params, request.id)
             desk.under_way[request.id] = trio.CancelScope()
             try:
                 desk.lanes.take(Entry(lane, size, start, overtakes=handler.method.order is Order.NOW))
@@ -371,7 +373,8 @@ def _nothing_after(step: Step) -> None:
 
 
 def _authorise(connection: Caller, method: AnyMethod) -> None:
-    if method.right is not Right.NONE and method.right not in connection.principal.rights:
+    known = {Right.NONE, *connection.principal.rights}
+    if method.right not in known and known.isdisjoint(right for _, _, right in method.instead):
         raise lacking(connection.principal.name, method.right, method.name)
     if method.whole and (connection.profile is not None or connection.principal.profiles is not None):
         raise PermissionDenied(
@@ -381,9 +384,9 @@ def _authorise(connection: Caller, method: AnyMethod) -> None:
 
 
 def _authorise_parameters(connection: Caller, method: AnyMethod, params: Params) -> None:
-    for name, right in method.demands:
-        if getattr(params, name) and right not in connection.principal.rights:
-            raise lacking(connection.principal.name, right, name)
+    for what, right in method.further(params):
+        if right not in connection.principal.rights:
+            raise lacking(connection.principal.name, right, what)
 
 
 def _lane(order: Order, params: Params, connection: Caller) -> Hashable | None:

@@ -133,6 +133,13 @@ def notification_frame(method: str, params: Mapping[str, object]) -> Frame:
 
 def reply_frame(id: RequestId, result: object) -> Frame:
     """The answer to request `id`; `result` is a JSON value, a Pydantic model or an `orjson.Fragment`."""
+    if isinstance(result, BaseModel):
+        # The usual case, at half the cost of the general one; what it cannot write, the general one can.
+        try:
+            body = result.__pydantic_serializer__.to_json(result)
+            return Frame(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(id), body), id=id)
+        except (PydanticSerializationError, UnicodeEncodeError, TypeError):
+            pass
     return Frame(encode({"jsonrpc": "2.0", "id": id, "result": result}), id=id)
 
 
