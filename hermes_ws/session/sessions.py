@@ -99,10 +99,10 @@ class Sessions:
                 self._used[session_id] = (session, now)
             elif now - used >= idle_s:
                 del self._used[session_id]
-                self._runtime.ongoing.servers.end(session_id)
                 if session.worked and self._runtime.scope.config.hooks.session_end:
-                    end = (ending.run_hooks, self._runtime, self.keys, session)
-                    self._runtime.start_soon(*end, name=f"end of {session_id}")
+                    self._runtime.start_soon(self._end_idle, session, name=f"end of {session_id}")
+                else:
+                    self._runtime.ongoing.servers.end(session_id)
                 self._forgotten[session_id] = tuple(thread.key for thread in session.threads)
 
     async def begin(self) -> None:
@@ -123,6 +123,12 @@ class Sessions:
             for thread in session.threads:
                 if thread.active is not None:
                     thread.active.interrupt()
+
+    async def _end_idle(self, session: Session) -> None:
+        """The hooks first, then the tool servers, unless somebody has come back to the session meanwhile."""
+        await ending.run_hooks(self._runtime, self.keys, session)
+        if session.session_id not in self._used:
+            self._runtime.ongoing.servers.end(session.session_id)
 
     async def end_all(self) -> None:
         """Do what sessions want done at their end, side by side, as when the profile closes."""
