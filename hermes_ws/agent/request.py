@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from pydantic import JsonValue
@@ -12,6 +12,7 @@ from hermes_ws.agent import memory, skills
 from hermes_ws.agent.approvals import ApprovalPolicy
 from hermes_ws.agent.compaction import ROOMY, Window
 from hermes_ws.agent.definition import AgentDefinition
+from hermes_ws.agent.models.model import Attached
 from hermes_ws.agent.ports import Redaction
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Message
@@ -89,6 +90,8 @@ class TurnRequest:
     reads_rules: bool = True
     offered: Sequence[Tool] = ()
     """Tools from elsewhere: of tool servers, and of clients."""
+    attached: Mapping[str, Attached] = field(default_factory=dict[str, Attached])
+    """The contents of the images and files in the history, by their hash."""
 
     @property
     def toolsets(self) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ class _Turn:
             self._steps += 1
             messages, summing = await context.fitted(messages)
             self._total = add(self._total, summing) if summing is not None else self._total
-            asked = ModelRequest(system, messages, specs)
+            asked = ModelRequest(system, messages, specs, request.attached)
             reply = await receive(
                 self._model,
                 asked,

@@ -62,6 +62,8 @@ class ToolResultBlock(Result):
     is_error: bool = False
 
 
+Attachment = Annotated[ImageBlock | FileBlock, Field(discriminator="type")]
+
 Block = Annotated[
     TextBlock | ReasoningBlock | ImageBlock | FileBlock | ToolCallBlock | ToolResultBlock, Field(discriminator="type")
 ]

@@ -16,10 +16,13 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
-from hermes_ws.contract.content import Message, Usage
+from pydantic import TypeAdapter
+
+from hermes_ws.contract.content import Attachment, Block, Message, Usage
 from hermes_ws.contract.errors import AdmissionConflict, NotFound, SessionBusy, StaleEpoch, StaleGeneration
 from hermes_ws.contract.events import (
     ExecutionError,
@@ -44,6 +47,9 @@ _COLUMNS = (
 )
 
 
+_ATTACHED: Final = TypeAdapter(list[Attachment])
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class NewAdmission:
@@ -59,6 +65,8 @@ class NewAdmission:
     reject_if_busy: bool = False
     steers: int | None = None
     """The execution generation that it is for, and no other; None for an input that runs in its turn."""
+    attached: Sequence[Attachment] = ()
+    """Pictures and files; their blobs exist, and are referred to in the same transaction."""
 
 
 @final
@@ -114,6 +122,9 @@ def admit(tx: Transaction, new: NewAdmission) -> tuple[AdmissionRecord, bool]:
         (head.id, admission_id, new.key.session_id, new.key.thread_id, new.principal, new.input_id, new.digest, text,
          new.finite, new.unattended, head.generation, head.seq, tx.now, new.steers),
     )  # fmt: skip
+    if new.attached:
+        attached = _ATTACHED.dump_json(list(new.attached)).decode()
+        connection.execute("UPDATE admission SET attached = ? WHERE admission_id = ?", (attached, admission_id))
     tx.append(
         new.key,
         "execution.queued",
@@ -161,11 +172,15 @@ def claim(tx: Transaction, key: ThreadKey) -> AdmissionRecord | None:
 def said_by_user(tx: Transaction, key: ThreadKey, admission: AdmissionRecord, execution_generation: int) -> Message:
     """Store the words of an input as the user's message, at the end of the thread."""
     # The words stand in `text` alone: a block would carry them twice, and the longest input fits into a frame once.
-    message = Message(message_id=messages.new_id(), role="user", text=admission.text)
+    row = tx.connection.execute(
+        "SELECT attached FROM admission WHERE admission_id = ?", (admission.admission_id,)
+    ).fetchone()
+    attached: list[Block] = [] if row is None or row[0] is None else [*_ATTACHED.validate_json(row[0])]
+    message = Message(message_id=messages.new_id(), role="user", text=admission.text, content=attached)
     tx.append(
         key,
         "message.complete",
-        MessageComplete(message_id=message.message_id, role="user", text=message.text),
+        MessageComplete(message_id=message.message_id, role="user", text=message.text, content=attached),
         execution_generation=execution_generation,
         admission_id=admission.admission_id,
     )

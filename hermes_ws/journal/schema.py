@@ -139,7 +139,12 @@ _VERSION_3: Final[Step] = (
     ) STRICT, WITHOUT ROWID""",
 )
 
-STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3)
+_VERSION_4: Final[Step] = (
+    # What was attached to an input: blocks as JSON; null for most.
+    "ALTER TABLE admission ADD COLUMN attached TEXT",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """Step n leads from version n to n + 1. A step that was released is never changed."""
 
 

@@ -30,7 +30,7 @@ from hermes_ws.journal.lineage import Lineage
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.scope.current import Bound, bind, in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
-from hermes_ws.session import safe
+from hermes_ws.session import attachments, safe
 from hermes_ws.session.asker import ExecutionAsker, keeping
 from hermes_ws.session.checkpoints import FileCheckpoints
 from hermes_ws.session.hands import SessionHands
@@ -214,9 +214,10 @@ class Briefing:
             reads_rules=not (launch.ignore_rules or launch.safe_mode),
         )
         tools = await offered(runtime, scope, request, hands, self._narration)
+        attached = await attachments.read(runtime.journal.blobs, history, scope.secrets)
         try:
             await run_turn(
-                replace(request, offered=tools),
+                replace(request, offered=tools, attached=attached),
                 narrator=self._narration,
                 hands=hands,
                 asker=asker,

@@ -37,7 +37,7 @@ from hermes_ws.journal.database import Transaction
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import LiveMarks, ThreadTail
-from hermes_ws.session import identifiers
+from hermes_ws.session import attachments, identifiers
 from hermes_ws.session.execution import Execution, Workplace
 from hermes_ws.session.execution import State as ExecutionState
 from hermes_ws.session.info import session_info
@@ -107,6 +107,7 @@ class Thread:
         if runtime.draining:
             raise Draining("The server is shutting down and takes no new input.")
         text = params.plain_text()
+        attached = await attachments.checked(runtime.journal.blobs, params.attached)
         new = NewAdmission(
             key=self.key,
             principal=principal,
@@ -116,11 +117,14 @@ class Thread:
             finite=params.finite,
             unattended=params.unattended,
             reject_if_busy=params.mode == "reject",
+            attached=[block for block, _ in attached],
         )
 
         def work(tx: Transaction) -> tuple[AdmissionRecord, bool]:
             if new.reject_if_busy:
                 _refuse_if_lost(admissions.pending(tx.connection, self.key))
+            for _, blob in attached:
+                runtime.journal.blobs.use(tx, blob, self.key)
             return admissions.admit(tx, new)
 
         steering = self._steering() if params.mode == "steer" else None
@@ -359,5 +363,6 @@ def _refuse_if_lost(pending: Sequence[AdmissionRecord]) -> None:
 
 def _digest(params: SubmitParams, text: str) -> str:
     """Tells whether two inputs are the same. How they were to be queued is no part of what they say."""
-    content = orjson.dumps([text, params.finite, params.unattended])
+    attached = [[each.blob, each.media_type, each.name] for each in params.attached]
+    content = orjson.dumps([text, params.finite, params.unattended, *([attached] if attached else [])])
     return hashlib.sha256(content).hexdigest()

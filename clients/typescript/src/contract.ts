@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "1a51bec516b3ddec";
+export const CONTRACT_DIGEST = "a650d72d5fe40406";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -191,6 +191,13 @@ export interface ApprovalRespondParams {
 export interface ApprovalResult {
   choice: "once" | "session" | "always" | "deny";
   reason?: string | null;
+}
+
+/** A picture or a file that was put with `blob.put` before, by its hash. Pictures are PNG, JPEG, GIF or WebP. */
+export interface Attached {
+  blob: string;
+  media_type: string;
+  name?: string;
 }
 
 /** One request that could change something. `outcome` is `ok` or the type of its error; what it said is not kept. */
@@ -1917,6 +1924,7 @@ export interface SubmitParams {
   input_id: string;
   text?: string | null;
   content?: Array<TextBlock> | null;
+  attached?: Array<Attached>;
   mode?: "queue" | "steer" | "reject";
   finite?: boolean;
   unattended?: boolean;

@@ -26,12 +26,25 @@ PROMPT_CHARACTERS = 500_000
 """More than any model reads at once, and half of what a frame may carry."""
 
 
+ATTACHMENTS = 20
+"""Pictures and files of one input; each is read into memory for each request to the model."""
+
+
+class Attached(Params):
+    """A picture or a file that was put with `blob.put` before, by its hash. Pictures are PNG, JPEG, GIF or WebP."""
+
+    blob: str = Field(pattern=r"^[0-9a-f]{64}$")
+    media_type: str = Field(min_length=3, max_length=100, pattern=r"^[a-z0-9.+-]+/[a-z0-9.+-]+$")
+    name: str = Field(default="", max_length=255)
+
+
 class SubmitParams(ThreadParams):
     """An input. The same `input_id` with the same content is admitted once, however often it is sent."""
 
     input_id: Identifier
     text: str | None = Field(default=None, max_length=PROMPT_CHARACTERS)
     content: list[TextBlock] | None = None
+    attached: list[Attached] = Field(default=[], max_length=ATTACHMENTS)
     mode: Literal["queue", "steer", "reject"] = "queue"
     finite: bool = False
     unattended: bool = False
@@ -42,6 +55,8 @@ class SubmitParams(ThreadParams):
             raise ValueError("give either text or content")
         if not self.plain_text().strip():
             raise ValueError("the input is blank")
+        if self.attached and self.mode == "steer":
+            raise ValueError("what steers an execution is words; attach to an input that runs in its turn")
         if self.unattended and not self.finite:
             raise ValueError("unattended needs finite")
         return self
