@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import random
+import resource
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,92 @@ async def test_a_page_that_is_damaged_is_found_and_no_other_home_is_touched(tmp_
     healthy = await open_database(tmp_path / "a")
     assert len(await stored(healthy)) == 50
     await healthy.close()
+
+
+def many(tx: Transaction) -> None:
+    """A work that is cut off in its middle when there is no room: it needs some sixty pages."""
+    for number in range(60):
+        append(f"{number} " + "x" * 4000)(tx)
+
+
+def leave_room(pages: int) -> Callable[[Transaction], None]:
+    """From here on the file may grow by so many pages only, as on a disk that is nearly full."""
+
+    def work(tx: Transaction) -> None:
+        have = int(tx.connection.execute("PRAGMA page_count").fetchone()[0])
+        tx.connection.execute(f"PRAGMA max_page_count = {have + pages}")
+
+    return work
+
+
+async def test_a_disk_that_fills_in_the_middle_of_a_commit_leaves_no_half_of_it(tmp_path: Path) -> None:
+    """Case RES-06: said as what it is, to all who were in it; reading goes on, and so does writing."""
+    database = await open_database(tmp_path)
+    await database.transact(lambda tx: sessions.create(tx, NEW))
+    tail = await database.open_tail(KEY)
+    await database.transact(append("before"))
+    await database.transact(leave_room(8))
+    acknowledged = ["before"]
+    refused: list[HermesError] = []
+
+    async def one(name: str, work: Callable[[Transaction], object]) -> None:
+        try:
+            await database.transact(work)
+            acknowledged.append(name)
+        except HermesError as error:
+            refused.append(error)
+
+    for attempt in range(2):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one, "many", many)
+            for number in range(3):
+                nursery.start_soon(one, f"{attempt}-{number}", append(f"{attempt}-{number}"))
+        assert sorted(text for _, text in await stored(database)) == sorted(acknowledged)
+        assert tail.head == len(acknowledged)
+    assert refused
+    assert {(type(error), error.code, error.type) for error in refused} == {(StorageFull, 5001, "storage_full")}
+    assert "many" not in acknowledged
+    await database.transact(leave_room(1000))
+    await database.transact(many)
+    assert database.trouble is None
+    assert len(await stored(database)) == len(acknowledged) + 60
+    await database.close()
+    assert sound(tmp_path / "state" / "sessions.db")
+
+
+@contextlib.contextmanager
+def no_file_longer_than(size: int) -> Generator[None]:
+    """Let this process write files up to this length: a write across it is cut off there, the next one fails."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+async def test_a_page_that_is_half_written_in_a_commit_is_no_part_of_the_journal(tmp_path: Path) -> None:
+    """The write is torn by the system, in the middle of a page of the log; for this owner, and for the next one."""
+    home = tmp_path / "home"
+    database = await open_database(home)
+    await database.transact(lambda tx: sessions.create(tx, NEW))
+    await database.transact(append("before"))
+    log = home / "state" / "sessions.db-wal"
+    size = log.stat().st_size
+    with no_file_longer_than(size + 9000), pytest.raises(StorageUnavailable):
+        await database.transact(many)
+    assert log.stat().st_size == size + 9000
+    assert await stored(database) == [(1, "before")]
+    shutil.copytree(home, tmp_path / "after-a-crash")
+    await database.transact(append("after"))
+    assert database.trouble is None
+    await database.close()
+    for path, texts in ((home, ["before", "after"]), (tmp_path / "after-a-crash", ["before"])):
+        again = await open_database(path)
+        assert [text for _, text in await stored(again)] == texts
+        assert await again.transact(append("goes on")) == Cursor(1, len(texts) + 1)
+        await again.close()
+        assert sound(path / "state" / "sessions.db")
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)

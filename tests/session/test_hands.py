@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+from pathlib import Path
 
 import pytest
 
 from hermes_ws.scope.redaction import Patterns, Redactor
 from hermes_ws.session.text_stream import TextStream
-from tests.session.house import House, new_session, say
+from tests.session.house import House, eventually, new_session, say
 
 AUTO = "approvals:\n  mode: auto\n"
 
@@ -92,20 +95,41 @@ async def test_a_command_runs_nowhere_but_in_the_granted_directories(house: Hous
             assert complete["payload"]["is_error"] is not works
 
 
-async def test_an_interrupt_ends_the_commands_whole_process_group(house: House) -> None:
+async def test_an_interrupt_ends_the_commands_whole_process_group_and_arms_nothing(house: House) -> None:
+    """TURN-04. One of the group would rather stay, and one holds the output open."""
     two_homes(house)
     async with house.served():
         runtime = await house.runtime("work")
         _, thread, viewer = await new_session(runtime)
-        await say(thread, "/do run echo begun; sleep 1000 & sleep 1000; echo over > over.txt", "one")
+        mark = f"1000.{os.getpid()}"
+        stubborn = f"sh -c \"trap '' TERM INT HUP; sleep {mark}\""
+        await say(thread, f"/do run {stubborn} & sleep {mark} & echo begun; sleep {mark}; echo over > over.txt", "one")
         await viewer.until("tool.progress")
+        await eventually(lambda: len(running(mark)) >= 4)
         assert thread.interrupt(1).outcome == "accepted"
         complete = await viewer.until("tool.complete")
         assert complete["payload"]["is_error"]
         await viewer.until("execution.finished", outcome="interrupted")
+        assert running(mark) == []
         granted = await runtime.warden_for(runtime.scope, runtime.home.user)
         assert granted.warden.statistics().running == 0
+        assert thread.interrupt(1).outcome == "no_active_execution"
+        await say(thread, "/do run echo all of it", "two")
+        complete = await viewer.until("tool.complete", is_error=False)
+        assert "all of it" in complete["payload"]["output"]
+        await viewer.until("execution.finished", outcome="completed")
         assert not (house.root / "work" / "home" / "over.txt").exists()
+
+
+def running(mark: str) -> list[str]:
+    """The command lines of this machine that have the mark in them, and the processes behind them are no zombies."""
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if mark in line:
+                found.append(line)
+    return found
 
 
 def test_output_splits_no_character_and_tells_no_secret_in_two_halves() -> None:
