@@ -6,10 +6,12 @@ them into one read-only table, from which validation, dispatch, documentation an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar, final
+
+from pydantic import JsonValue
 
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.model import Params, Result
@@ -69,6 +71,8 @@ class Method(Generic[P, R]):
     doc: str
     demands: tuple[tuple[str, Right], ...] = ()
     """Parameters that need a further right when they ask for anything."""
+    instead: tuple[tuple[str, JsonValue, Right], ...] = ()
+    """Values of parameters with which another right is needed in the place of `right`."""
     whole: bool = False
     """Whether it is about all profiles at once, and only for who may address all of them."""
 
@@ -76,6 +80,18 @@ class Method(Generic[P, R]):
     def audited(self) -> bool:
         """Whether it is written down who called it: whatever takes more than looking."""
         return self.right not in (Right.NONE, Right.OBSERVE)
+
+    def right_for(self, params: Params) -> Right:
+        """The right that a request with these parameters needs, before what `demands` adds."""
+        return next((right for name, value, right in self.instead if getattr(params, name) == value), self.right)
+
+    def further(self, params: Params) -> Iterator[tuple[str, Right]]:
+        """What can only be told from the parameters: the rights that they need, each with what needs it."""
+        if self.instead:
+            yield self.name, self.right_for(params)
+        for name, right in self.demands:
+            if getattr(params, name):
+                yield name, right
 
 
 @final
@@ -112,10 +128,14 @@ def method(
     doc: str,
     errors: tuple[type[HermesError], ...] = (),
     demands: Mapping[str, Right] | None = None,
+    instead: tuple[tuple[str, JsonValue, Right], ...] = (),
     whole: bool = False,
 ) -> Method[P, R]:
-    """Declare a method. The catalog refuses two of one name. `demands` names parameters that need a further right."""
-    return Method(name, params, result, scope, right, order, errors, doc, tuple((demands or {}).items()), whole)
+    """Declare a method. The catalog refuses two of one name. `demands` names parameters that need a further right;
+    `instead` gives values of parameters with which another right takes the place of `right`.
+    """
+    needs = tuple((demands or {}).items())
+    return Method(name, params, result, scope, right, order, errors, doc, needs, instead, whole)
 
 
 def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> Event:

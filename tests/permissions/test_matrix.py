@@ -34,6 +34,11 @@ def test_there_is_an_example_of_every_method(method: AnyMethod) -> None:
     read_params(method.params, example(method))
 
 
+def needed(method: AnyMethod) -> Right:
+    """The right that the example of the method needs."""
+    return method.right_for(read_params(method.params, example(method)))
+
+
 def variants(at: Counter) -> list[Place]:
     return [at.own, missing(at.own), at.foreign, missing(at.foreign), NOWHERE]
 
@@ -48,7 +53,7 @@ async def test_a_right_opens_the_methods_that_need_it_and_no_others(house: House
                 continue
             who = principal(right, profile=None) if method.whole else principal(right)
             answers = [await at.ask(method, at.params(method, place), who) for place in variants(at)]
-            if method.right is right:
+            if needed(method) is right:
                 if answers[0].get("result") != {"reached": method.name}:
                     wrong.append(f"{method.name} is not reached: {answers[0]}")
             elif any(each.get("error", {}).get("data", {}).get("type") != "permission_denied" for each in answers):
@@ -87,7 +92,7 @@ async def test_what_may_not_be_seen_is_answered_like_what_does_not_exist(house: 
         for method in EVERY:
             if method.scope is Scope.CONNECTION or not _about(method):
                 continue
-            who = principal(method.right)
+            who = principal(needed(method))
             told: set[str] = set()
             for place in (at.foreign, missing(at.foreign), NOWHERE):
                 params = at.params(method, place)
@@ -119,7 +124,7 @@ async def test_what_is_missing_in_an_own_profile_is_answered_like_what_is_foreig
             for place in (missing(at.own), at.foreign):
                 params = at.params(method, place)
                 params.pop("profile", None)
-                answer = await at.ask(method, params, principal(method.right), real=True)
+                answer = await at.ask(method, params, principal(needed(method)), real=True)
                 told.add(_without_names(answer, params))
             if len(told) > 1:
                 wrong.append(f"{method.name}: {told}")
@@ -134,10 +139,10 @@ async def test_a_request_that_names_two_profiles_is_refused(house: House) -> Non
             if method.params(**params).located_by() is None or "profile" not in method.params.model_fields:
                 continue
             params["profile"] = FOREIGN
-            both = await at.ask(method, params, principal(method.right, profile=None))
+            both = await at.ask(method, params, principal(needed(method), profile=None))
             if both["error"]["data"]["type"] != "profile_mismatch":
                 wrong.append(f"{method.name}: {both}")
-            one = await at.ask(method, params, principal(method.right))
+            one = await at.ask(method, params, principal(needed(method)))
             if one["error"]["data"]["type"] != "profile_unknown":
                 wrong.append(f"{method.name}: {one}")
     assert wrong == []
@@ -168,7 +173,7 @@ async def test_lists_hold_nothing_of_a_foreign_profile(house: House, name: str) 
     async with counter(house) as at:
         method = next(each for each in EVERY if each.name == name)
         params: dict[str, Any] = {"profile": "*"} if "profile" in method.params.model_fields else {}
-        answer = await at.ask(method, params, principal(method.right), real=True)
+        answer = await at.ask(method, params, principal(needed(method)), real=True)
         assert "result" in answer
         text = json.dumps(answer)
         assert FOREIGN not in text

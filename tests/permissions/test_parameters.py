@@ -72,3 +72,21 @@ async def test_a_change_of_approvals_needs_the_right_to_answer(house: House) -> 
         assert lacking(answer) is None
         other = {"profile": OWN, "key": "display.skin", "value": "plain"}
         assert "result" in await at.ask(method, other, principal(Right.ADMIN), real=True)
+
+
+async def test_a_sessions_own_setting_needs_control_and_the_profiles_needs_admin(house: House) -> None:
+    async with counter(house) as at:
+        method = METHODS["config.set"]
+        own = {"key": "agent.max_turns", "value": 5, "scope": "session", "session_id": at.own.ids["session_id"]}
+        shared = {"profile": OWN, "key": "agent.max_turns", "value": 5}
+        answer = await at.ask(method, own, principal(Right.CONTROL), real=True)
+        assert answer["result"]["scope"] == "session"
+        assert lacking(await at.ask(method, shared, principal(Right.CONTROL), real=True)) == "admin"
+        assert lacking(await at.ask(method, own, principal(Right.ADMIN), real=True)) == "control"
+        assert (await at.ask(method, shared, principal(Right.ADMIN), real=True))["result"]["scope"] == "profile"
+        foreign = {**own, "session_id": at.foreign.ids["session_id"]}
+        answer = await at.ask(method, foreign, principal(Right.CONTROL), real=True)
+        assert answer["error"]["data"]["type"] == "session_unknown"
+        others = principal(*(right for right in Right if right not in (Right.CONTROL, Right.ADMIN)))
+        for params in (own, shared):
+            assert "result" not in await at.ask(method, params, others, real=True)

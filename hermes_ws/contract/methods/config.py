@@ -162,6 +162,7 @@ CONFIG_SET = method(
     ConfigSet,
     scope=Scope.PROFILE,
     right=Right.ADMIN,
+    instead=(("scope", "session", Right.CONTROL),),
     order=Order.PROFILE,
     errors=(
         ConsentRequired,
