@@ -3,7 +3,9 @@
 import { element, put } from "./dom.js";
 import { Gateway } from "./gateway.js";
 import { Inbox } from "./inbox.js";
+import { PAGE, search, sessions } from "./listing.js";
 import { manage } from "./manage.js";
+import { Notices } from "./notices.js";
 import { Pane } from "./pane.js";
 import { SessionList } from "./session_list.js";
 import { forget, storedToken, useTicket } from "./signing_in.js";
@@ -21,13 +23,23 @@ class Page {
     this.gateway = new Gateway(token);
     /** @type {Pane[]} */
     this.panes = [];
-    this.list = new SessionList((row, beside) => this.open(row, beside));
+    this.list = new SessionList({
+      open: (row, beside) => this.open(row, beside),
+      filtered: () => this.filter(),
+      search: (query) => search(this.gateway, [...this.profile.options].map((option) => option.value), query),
+      older: () => this.look(true),
+    });
+    this.notices = new Notices();
+    /** How many sessions the list is to hold; it grows when older ones are asked for. */
+    this.wanted = PAGE;
     this.inbox = new Inbox(
       (id, result) => this.gateway.call("question.answer", { id, result }),
       (session_id, profile) => this.open({ session_id, profile }, false),
     );
     this.state = element("p.connection", { role: "status", "aria-live": "polite" });
     this.profile = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": text("newSessionIn") }));
+    this.agent = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": text("agentFor"), hidden: true }));
+    this.profile.addEventListener("change", () => this.agents());
     this.count = element("span.count", { hidden: true });
     this.workspace = element("main.workspace");
     this.codeStyles = new CSSStyleSheet();
@@ -46,6 +58,7 @@ class Page {
           "div.new",
           {},
           this.profile,
+          this.agent,
           element("button", { type: "button", onclick: () => this.create() }, text("newSession")),
         ),
         this.list.root,
@@ -58,7 +71,7 @@ class Page {
         ),
       ),
       this.workspace,
-      element("aside.inbox", { "aria-label": text("inbox") }, element("h2", {}, text("inbox"), this.count), this.inbox.list),
+      element("aside.inbox", { "aria-label": text("inbox") }, element("h2", {}, text("inbox"), this.count, this.notices.button), this.inbox.list),
     );
     this.layout();
     this.inbox.addEventListener("count", (event) => this.badge(/** @type {CustomEvent} */ (event).detail));
@@ -89,7 +102,7 @@ class Page {
     this.offer(ready.profiles);
     if (this.panes.length) put(this.state, text("catchingUp"));
     await this.look();
-    await Promise.all(this.panes.map((pane) => pane.resume().catch((/** @type {Error} */ error) => put(pane.problem, error.message))));
+    await Promise.all(this.panes.map((pane) => pane.resume().catch((/** @type {Error} */ error) => pane.problem(error.message))));
     put(this.state, text(restarted ? "restarted" : "connected"));
   }
 
@@ -98,8 +111,7 @@ class Page {
     if (event.type === "request.cancel" || event.type === "request.settled") this.inbox.remove(event.payload.id);
     if (event.type === "profiles.changed") this.profiles();
     if (event.type === "sessions.changed" || event.type.startsWith("execution.")) this.lookSoon();
-    const pane = this.panes.find((each) => each.sessionId === event.session_id);
-    if (pane && event.thread_id === "main") pane.conversation.apply(event);
+    for (const pane of this.panes) if (pane.sessionId === event.session_id) pane.take(event);
   }
 
   /** @param {{id: string, kind: string, params: any}} question */
@@ -107,15 +119,26 @@ class Page {
     const row = this.list.rows.find((each) => each.session_id === question.params.session_id);
     if (!row) await this.look();
     const profile = row?.profile ?? this.list.rows.find((each) => each.session_id === question.params.session_id)?.profile ?? "";
+    if (!this.inbox.questions.has(question.id)) {
+      this.notices.tell({ id: question.id, profile }, () => this.open({ session_id: question.params.session_id, profile }, false));
+    }
     this.inbox.add({ ...question, profile });
   }
 
   // --- sessions ------------------------------------------------------------------------------------------------------
 
-  async look() {
+  /** @param {boolean} [further] whether older ones than are known are wanted */
+  async look(further = false) {
     if (!this.gateway.up) return;
-    const { sessions } = await this.gateway.call("session.list", { profile: "*", limit: 200 });
-    this.list.set(sessions);
+    if (further) this.wanted = this.list.rows.length + PAGE;
+    const { filter } = this.list;
+    const { rows, more } = await sessions(this.gateway, filter, this.wanted);
+    if (filter === this.list.filter) this.list.set(rows, more);
+  }
+
+  async filter() {
+    this.wanted = PAGE;
+    await this.look();
   }
 
   lookSoon() {
@@ -130,22 +153,24 @@ class Page {
       profile: this.profile.value,
       request_id: crypto.randomUUID(),
       source: "dashboard",
+      ...(this.agent.value ? { agent: this.agent.value } : {}),
       subscribe: false,
     });
     await this.open({ session_id: created.session_id, profile: created.profile }, false);
     this.lookSoon();
   }
 
-  /** @param {{session_id: string, profile: string}} session @param {boolean} beside */
+  /** @param {{session_id: string, profile: string, thread_id?: string}} session @param {boolean} beside */
   async open(session, beside) {
-    const known = this.panes.find((pane) => pane.sessionId === session.session_id);
+    const thread = session.thread_id ?? "main";
+    const known = this.panes.find((pane) => pane.sessionId === session.session_id && pane.conversation.threadId === thread);
     if (known) return known.input.focus();
     const pane = new Pane(this.gateway, session, (markdown) => this.render(markdown), {
       close: (each) => this.close(each),
-      open: (session_id, profile) => this.open({ session_id, profile }, true),
+      open: (session_id, profile, thread_id) => this.open({ session_id, profile, thread_id }, true),
       changed: () => this.lookSoon(),
     });
-    if (!beside) while (this.panes.length) this.close(this.panes[0], false);
+    if (!beside) for (const each of [...this.panes]) this.close(each, false);
     while (this.panes.length >= MOST_PANES) this.close(this.panes[0], false);
     this.panes.push(pane);
     this.layout();
@@ -153,14 +178,14 @@ class Page {
     try {
       await pane.resume();
     } catch (error) {
-      put(pane.problem, String(/** @type {Error} */ (error).message));
+      pane.problem(/** @type {Error} */ (error).message);
     }
   }
 
   /** @param {Pane} pane @param {boolean} [redraw] */
   close(pane, redraw = true) {
     this.panes = this.panes.filter((each) => each !== pane);
-    this.gateway.call("thread.unsubscribe", { session_id: pane.sessionId }).catch(() => undefined);
+    pane.end();
     if (redraw) this.layout();
   }
 
@@ -197,7 +222,8 @@ class Page {
 
   manage() {
     const names = [...this.profile.options].map((option) => option.value);
-    manage(this.gateway, names, this.panes[0]?.conversation.profile ?? this.profile.value, () => this.profiles());
+    const [pane] = this.panes;
+    manage(this.gateway, names, pane?.conversation.profile ?? this.profile.value, pane?.sessionId ?? null, () => this.profiles());
   }
 
   async profiles() {
@@ -210,6 +236,16 @@ class Page {
   offer(names) {
     const chosen = this.profile.value;
     put(this.profile, names.map((name) => element("option", { value: name, selected: name === chosen }, name)));
+    this.agents().catch(() => undefined);
+  }
+
+  /** The agents of the chosen profile, where there is a choice. */
+  async agents() {
+    const profile = this.profile.value;
+    const { agents } = await this.gateway.call("agent.list", { profile });
+    if (profile !== this.profile.value) return;
+    this.agent.toggleAttribute("hidden", agents.length < 2);
+    put(this.agent, agents.map((row) => element("option", { value: agents.length < 2 ? "" : row.name, title: row.description }, row.name)));
   }
 
   theme() {

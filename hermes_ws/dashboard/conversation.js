@@ -10,10 +10,11 @@
  */
 
 export class Conversation extends EventTarget {
-  /** @param {string} sessionId @param {string} profile */
-  constructor(sessionId, profile) {
+  /** @param {string} sessionId @param {string} profile @param {string} [threadId] */
+  constructor(sessionId, profile, threadId = "main") {
     super();
     this.sessionId = sessionId;
+    this.threadId = threadId;
     this.profile = profile;
     /** @type {Item[]} */
     this.items = [];
@@ -31,7 +32,10 @@ export class Conversation extends EventTarget {
     /** @type {{admission_id: string, text: string, status: string}[]} */
     this.pending = [];
     this.more = false;
-    this.usage = 0;
+    /** How full the model's context is, as far as that is known. @type {{tokens: number, limit: number} | null} */
+    this.context = null;
+    /** Results whose calls lie on an earlier page. @type {Map<string, any>} */
+    this.orphans = new Map();
   }
 
   /** Take a snapshot. What was known is kept only where the position says that it still holds. @param {any} snapshot */
@@ -67,6 +71,7 @@ export class Conversation extends EventTarget {
       for (const block of message.content) {
         const tool = this.byId.get(block.call_id);
         if (tool?.kind === "tool") Object.assign(tool, { output: block.output, done: true, failed: block.is_error });
+        else this.orphans.set(block.call_id, block);
       }
       return;
     }
@@ -78,8 +83,39 @@ export class Conversation extends EventTarget {
       Object.assign(item, { text: message.text, done: true });
     }
     for (const block of message.content ?? []) {
-      if (block.type === "tool_call") this.tool(block);
+      if (block.type === "tool_call") {
+        const tool = this.tool(block);
+        const known = this.orphans.get(block.call_id);
+        if (known) Object.assign(tool, { output: known.output, done: true, failed: known.is_error });
+        this.orphans.delete(block.call_id);
+      }
     }
+  }
+
+  /** A page of what was said before all that is here. @param {{messages: any[], more: boolean}} page */
+  prepend(page) {
+    const here = this.items;
+    this.items = [];
+    for (const message of page.messages) this.history(message);
+    this.items.push(...here);
+    this.more = page.more;
+    this.changed(null);
+  }
+
+  /** The message before which earlier ones are asked for. */
+  first() {
+    return this.items.find((item) => item.kind === "message")?.id ?? null;
+  }
+
+  /** Let go of the oldest items above a number; they can be read again. @param {number} most */
+  trim(most) {
+    let count = this.items.length - most;
+    // What is left begins with a message, so that what is before it can be asked for.
+    while (count > 0 && count < this.items.length && this.items[count].kind !== "message") count += 1;
+    if (count <= 0 || count >= this.items.length) return false;
+    for (const item of this.items.splice(0, count)) this.byId.delete(item.id);
+    this.more = true;
+    return true;
   }
 
   /** @param {any} event the params of an `event` notification of this thread */
@@ -98,7 +134,6 @@ export class Conversation extends EventTarget {
       case "execution.finished":
         this.execution = null;
         this.pending = this.pending.filter((row) => row.admission_id !== event.admission_id);
-        this.usage += (payload.usage?.input_tokens ?? 0) + (payload.usage?.output_tokens ?? 0);
         for (const item of this.items) if ("done" in item) item.done = true;
         if (payload.outcome !== "completed") touched = this.outcome(event);
         break;
@@ -141,10 +176,17 @@ export class Conversation extends EventTarget {
       case "notice":
         touched = this.add({ kind: "note", id: `n-${event.cursor ?? Math.random()}`, level: payload.level, text: payload.message, hint: payload.hint });
         break;
+      case "usage.update":
+        if (payload.context_tokens && payload.context_limit) this.context = { tokens: payload.context_tokens, limit: payload.context_limit };
+        break;
+      case "compaction.complete":
+        touched = this.add({ kind: "note", id: `compact-${event.cursor}`, level: "info", text: "compacted", hint: payload.summary });
+        break;
       case "thread.rebased":
         // What came from the old generation is gone; the events of the new one follow from its beginning.
         this.items = [];
         this.byId.clear();
+        this.more = false;
         this.execution = null;
         this.pending = [];
         this.cursor = `${payload.generation}:0`;

@@ -32,6 +32,21 @@ export function put(parent, ...children) {
   parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false).map(node));
 }
 
+/**
+ * Make these the children, moving only those that stand elsewhere: what has the focus keeps it.
+ * @param {Element} parent
+ * @param {Element[]} children
+ */
+export function sync(parent, children) {
+  const wanted = new Set(children);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  let next = parent.firstElementChild;
+  for (const child of children) {
+    if (child === next) next = next.nextElementSibling;
+    else parent.insertBefore(child, next);
+  }
+}
+
 /** @param {any} child */
 function node(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));

@@ -8,6 +8,10 @@ const PROTOCOL = { major: 1, minor: 0 };
 const FIRST_PAUSE = 200;
 const LONGEST_PAUSE = 10_000;
 
+/** Milliseconds between two pings, and after which one without an answer means that nobody is there any more. */
+const PING_EVERY = 25_000;
+const PATIENCE = 4000;
+
 /** From 4500 on the server says: not as you are (the credential was withdrawn, the profile is gone). */
 const NOT_AS_YOU_ARE = 4500;
 
@@ -42,16 +46,46 @@ export class Gateway extends EventTarget {
     this.instance = "";
     this.ended = false;
     this.up = false;
+    this.back = 0;
+    // After sleep, or on another network, the socket may look open for minutes and be dead.
+    addEventListener("online", () => this.wake());
+    document.addEventListener("visibilitychange", () => document.hidden || this.wake());
+    setInterval(() => this.wake(), PING_EVERY);
+  }
+
+  /** See whether the server is there; come back at once when it is known that it was not. */
+  wake() {
+    if (this.ended) return;
+    const { socket } = this;
+    if (socket?.readyState === WebSocket.CLOSED) {
+      if (this.back) this.open();
+      return;
+    }
+    if (!socket || !this.up) return;
+    const late = setTimeout(() => this.abandon(socket), PATIENCE);
+    this.call("gateway.ping", {})
+      .catch(() => undefined)
+      .finally(() => clearTimeout(late));
+  }
+
+  /** A dead socket takes long to close: what it would still say is not waited for. @param {WebSocket} socket */
+  abandon(socket) {
+    if (socket !== this.socket) return;
+    this.socket = null;
+    socket.close();
+    this.closed(0);
   }
 
   open() {
+    clearTimeout(this.back);
+    this.back = 0;
     this.tell("state", "connecting");
     const address = new URL("/ws", location.href);
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(address, ["hermes.v1", `hermes.bearer.${this.token}`]);
     this.socket = socket;
-    socket.addEventListener("message", (message) => this.take(JSON.parse(message.data)));
-    socket.addEventListener("close", (event) => this.closed(event.code));
+    socket.addEventListener("message", (message) => socket === this.socket && this.take(JSON.parse(message.data)));
+    socket.addEventListener("close", (event) => socket === this.socket && this.closed(event.code));
   }
 
   close() {
@@ -117,15 +151,15 @@ export class Gateway extends EventTarget {
     for (const { reject } of this.waiting.values()) reject(new Unknown("the connection was lost"));
     this.waiting.clear();
     if (this.ended) return;
+    this.tell("state", "offline");
     if (code >= NOT_AS_YOU_ARE || (await this.refused())) {
       this.ended = true;
       this.tell("state", "signed out");
       return;
     }
-    this.tell("state", "offline");
     const wait = this.pause * (0.5 + Math.random() / 2);
     this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
-    setTimeout(() => this.ended || this.open(), wait);
+    this.back = setTimeout(() => this.ended || this.open(), wait);
   }
 
   /** A browser does not say why an upgrade failed; a plain request with the same token does. */

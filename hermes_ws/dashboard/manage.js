@@ -1,11 +1,14 @@
 // The dialog for one profile and for the server: what is set, what runs, what it cost, who may come in.
 
 import { element, hue, put } from "./dom.js";
+import { memoryTab, schedulesTab, skillsTab, toolServersTab } from "./manage_agent.js";
 import { profileTab, secretsTab, settingsTab, modelsTab } from "./manage_profile.js";
 import { processesTab, serverTab, tokensTab, usageTab } from "./manage_server.js";
 import { text } from "./texts.js";
 
-/** @typedef {{gateway: import("./gateway.js").Gateway, profile: string, changed: (name: string) => void}} Subject */
+/**
+ * @typedef {{gateway: import("./gateway.js").Gateway, profile: string, session: string | null,
+ *            again: () => void, changed: (name: string) => void}} Subject */
 /** @typedef {(subject: Subject) => Promise<(Node | string | false | null)[]>} Tab */
 
 /** @type {Record<string, Tab>} */
@@ -14,6 +17,10 @@ const TABS = {
   models: modelsTab,
   secrets: secretsTab,
   settings: settingsTab,
+  skills: skillsTab,
+  toolServers: toolServersTab,
+  memory: memoryTab,
+  schedules: schedulesTab,
   processes: processesTab,
   usage: usageTab,
   tokens: tokensTab,
@@ -24,9 +31,10 @@ const TABS = {
  * @param {import("./gateway.js").Gateway} gateway
  * @param {string[]} profiles
  * @param {string} profile
+ * @param {string | null} session the open one, of this profile; tool servers are a session's own
  * @param {() => void} changed called when the list of profiles may have changed
  */
-export function manage(gateway, profiles, profile, changed) {
+export function manage(gateway, profiles, profile, session, changed) {
   const body = element("div.tab", { role: "tabpanel" });
   const problem = element("p.problem", { role: "alert" });
   const choice = /** @type {HTMLSelectElement} */ (
@@ -55,12 +63,16 @@ export function manage(gateway, profiles, profile, changed) {
       const subject = {
         gateway,
         profile: choice.value,
+        session: choice.value === profile ? session : null,
+        again: () => show(name),
         changed: (/** @type {string} */ next) => {
           changed();
           if (next !== choice.value) dialog.close();
         },
       };
-      put(body, ...(await TABS[name](subject)));
+      const shown = await TABS[name](subject);
+      // Whoever went on to another tab meanwhile does not get this one.
+      if (open === name && choice.value === subject.profile) put(body, ...shown);
     } catch (error) {
       put(body);
       put(problem, `${/** @type {Error} */ (error).message} ${/** @type {any} */ (error).hint ?? ""}`);

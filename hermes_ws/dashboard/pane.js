@@ -1,69 +1,66 @@
 // One open conversation: which profile one is in, the transcript, and the composer with its draft.
 
+import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { element, hue, put } from "./dom.js";
 import { mutate } from "./edits.js";
+import { Options } from "./options.js";
+import { sessionMenu } from "./session_menu.js";
+import { Subagents } from "./subagents.js";
 import { text } from "./texts.js";
 import { Transcript } from "./transcript.js";
 
-/** Where half-written messages wait, by session: a draft belongs to its session and to no other. */
-const DRAFTS = "hermes-ws.draft.";
+/** Messages of one look further back. */
+const PAGE = 100;
 
 export class Pane {
   /**
    * @param {import("./gateway.js").Gateway} gateway
-   * @param {{session_id: string, profile: string}} session
+   * @param {{session_id: string, profile: string, thread_id?: string}} session
    * @param {(markdown: string) => Promise<DocumentFragment | null>} render
-   * @param {{close: (pane: Pane) => void, open: (sessionId: string, profile: string) => void, changed: () => void}} page
+   * @param {{close: (pane: Pane) => void, open: (sessionId: string, profile: string, threadId?: string) => void, changed: () => void}} page
    */
   constructor(gateway, session, render, page) {
     this.gateway = gateway;
     this.page = page;
-    /** @type {{said: string, id: string} | null} */
-    this.sending = null;
-    this.conversation = new Conversation(session.session_id, session.profile);
+    this.conversation = new Conversation(session.session_id, session.profile, session.thread_id);
     this.transcript = new Transcript(this.conversation, render, {
       edit: (item) => this.edit(item),
       branch: (item) => this.branch(item),
+      earlier: () => this.attempt(() => this.earlier()),
     });
     this.title = element("h1", { dir: "auto" }, text("untitled"));
     this.state = element("span.state", { role: "status" });
-    this.problem = element("p.problem", { role: "alert" });
-    this.input = /** @type {HTMLTextAreaElement} */ (
-      element("textarea", { rows: "2", dir: "auto", placeholder: text("say"), "aria-label": `${text("saying")} ${session.profile}` })
-    );
-    this.input.value = localStorage.getItem(DRAFTS + session.session_id) ?? "";
-    this.input.addEventListener("input", () => localStorage.setItem(DRAFTS + session.session_id, this.input.value));
-    this.input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-        event.preventDefault();
-        this.submit();
-      }
+    this.trouble = element("p.problem", { role: "alert" });
+    this.composer = new Composer(gateway, this.conversation, {
+      problem: (said) => this.problem(said),
+      stop: () => this.interrupt(),
+      say: (said) => this.note(said),
     });
-    this.steer = element("button.steer", { type: "button", hidden: true, onclick: () => this.guide() }, text("steer"));
-    this.stop = element("button.stop", { type: "button", hidden: true, onclick: () => this.interrupt() }, text("stop"));
+    this.input = this.composer.input;
     this.queue = element("ul.queue", { "aria-label": text("queued") });
-    const form = element("form.composer", {}, this.input, element("div.actions", {}, this.stop, this.steer, element("button.send", { type: "submit" }, text("send"))));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.submit();
-    });
+    this.subagents = new Subagents(gateway, this.conversation, (thread) => page.open(this.sessionId, session.profile, thread));
+    this.options = new Options(gateway, this);
+    const main = this.conversation.threadId === "main";
     this.root = element(
       "section.pane",
-      { hue: hue(session.profile), "aria-label": session.profile, "data-session": session.session_id },
+      { hue: hue(session.profile), "aria-label": session.profile, "data-session": session.session_id, "data-thread": this.conversation.threadId },
       element(
         "header.banner",
         {},
         element("span.profile", {}, session.profile),
         this.title,
         this.state,
-        this.menu(),
+        main && this.options.root,
+        main && sessionMenu(this),
         element("button.close", { type: "button", "aria-label": text("closePane"), onclick: () => page.close(this) }, "×"),
       ),
       this.transcript.scroller,
+      main && this.subagents.root,
       this.queue,
-      this.problem,
-      form,
+      this.trouble,
+      this.composer.root,
+      main && this.options.meter,
     );
     this.conversation.addEventListener("change", () => this.draw());
   }
@@ -72,154 +69,126 @@ export class Pane {
     return this.conversation.sessionId;
   }
 
+  /** @param {any} event an event of this session; other threads' tell only about subagents */
+  take(event) {
+    if (event.type.startsWith("subagent.") || event.type.startsWith("execution.")) this.subagents.lookSoon();
+    if (event.thread_id !== undefined && event.thread_id !== this.conversation.threadId) return;
+    this.conversation.apply(event);
+    if (event.type === "execution.finished") this.options.look();
+  }
+
   /**
    * Take the snapshot and listen from it; after a lost connection, from where the page stands.
    * @returns {Promise<any>}
    */
   async resume() {
     const after = this.conversation.cursor;
-    const params = { session_id: this.sessionId, profile: this.conversation.profile };
-    const snapshot = await this.gateway.call("session.resume", after ? { ...params, after } : { ...params, messages: true });
+    const { threadId: thread_id, profile } = this.conversation;
+    const params = { session_id: this.sessionId, profile, ...(after ? { after } : { messages: true }) };
+    const snapshot =
+      thread_id === "main" ? await this.gateway.call("session.resume", params) : await this.gateway.call("thread.subscribe", { ...params, thread_id });
     if (snapshot.position !== "ok" && after) {
       this.conversation.cursor = null;
       return this.resume();
     }
     this.conversation.begin(snapshot);
+    this.subagents.lookSoon();
+    this.options.look();
     return snapshot;
   }
 
+  async earlier() {
+    const before = this.conversation.first();
+    const { threadId: thread_id, profile } = this.conversation;
+    const page = await this.gateway.call("thread.messages", { session_id: this.sessionId, profile, thread_id, before, limit: PAGE });
+    this.conversation.prepend(page);
+  }
+
+  end() {
+    this.composer.end();
+    this.subagents.end();
+    const { threadId: thread_id } = this.conversation;
+    this.gateway.call("thread.unsubscribe", { session_id: this.sessionId, thread_id }).catch(() => undefined);
+  }
+
   draw() {
-    const { info, execution, pending } = this.conversation;
+    const { info, execution, pending, threadId } = this.conversation;
     const running = execution !== null;
-    put(this.title, info.title ?? text("untitled"));
+    const title = info.title ?? text("untitled");
+    put(this.title, threadId === "main" ? title : `${title} › ${text("subagent")}`);
     this.root.classList.toggle("running", running);
-    this.stop.toggleAttribute("hidden", !running);
-    this.steer.toggleAttribute("hidden", !running);
+    this.composer.stands(running);
     put(this.state, running ? text("running") : "");
+    this.options.draw();
     put(
       this.queue,
       pending
         .filter((row) => row.status === "queued" || row.status === "unknown")
         .map((row) => {
           const lost = row.status === "unknown";
-          const act = () => (lost ? this.acknowledge(row) : this.withdraw(row));
+          const act = () => this.attempt(() => (lost ? this.acknowledge(row) : this.withdraw(row)));
           const button = element("button.link", { type: "button", onclick: act }, text(lost ? "resolve" : "cancelQueued"));
           return element(`li.${row.status}`, { dir: "auto" }, lost ? text("lostExecution") : row.text, " ", button);
         }),
     );
   }
 
-  async submit() {
-    const said = this.input.value.trim();
-    if (!said) return;
-    put(this.problem);
-    // One id for one message: sent again after a lost reply, it is admitted once.
-    this.sending = this.sending?.said === said ? this.sending : { said, id: crypto.randomUUID() };
-    const { id } = this.sending;
+  /** @param {string} said */
+  problem(said) {
+    put(this.trouble, said);
+  }
+
+  /** What a command said: shown here, and kept nowhere. @param {string} said */
+  note(said) {
+    const { conversation } = this;
+    conversation.changed(conversation.add({ kind: "note", id: `said-${crypto.randomUUID()}`, level: "info", text: said, hint: "" }));
+  }
+
+  /** @template T @param {() => Promise<T>} act @returns {Promise<T | null>} */
+  async attempt(act) {
+    this.problem("");
     try {
-      await this.gateway.call("prompt.submit", { session_id: this.sessionId, input_id: id, text: said });
-      this.sending = null;
-      if (this.input.value.trim() === said) this.input.value = "";
-      localStorage.setItem(DRAFTS + this.sessionId, this.input.value);
+      return await act();
     } catch (error) {
-      put(this.problem, `${/** @type {Error} */ (error).message} ${/** @type {any} */ (error).hint ?? ""}`);
+      this.problem(`${/** @type {Error} */ (error).message} ${/** @type {any} */ (error).hint ?? ""}`);
+      return null;
     }
   }
 
   async interrupt() {
-    const generation = this.conversation.execution?.execution_generation;
-    if (generation === undefined) return;
-    try {
-      await this.gateway.call("session.interrupt", { session_id: this.sessionId, execution_generation: generation });
-    } catch (error) {
-      put(this.problem, String(/** @type {Error} */ (error).message));
-    }
-  }
-
-  // --- the session itself ----------------------------------------------------------------------------------------------
-
-  menu() {
-    const pick = (/** @type {string} */ label, /** @type {() => void} */ act) =>
-      element(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            details.removeAttribute("open");
-            act();
-          },
-        },
-        text(label),
-      );
-    const details = element(
-      "details.menu",
-      {},
-      element("summary", { "aria-label": text("actions") }, "⋯"),
-      element(
-        "div",
-        {},
-        pick("rename", () => {
-          const title = prompt(text("newTitle"), this.conversation.info.title ?? "");
-          if (title !== null) this.change("rename", { title: title.trim() || null });
-        }),
-        pick("pin", () => this.change("pin", { pinned: true })),
-        pick("unpin", () => this.change("pin", { pinned: false })),
-        pick("archive", () => this.change("archive", { archived: true })),
-        pick("unarchive", () => this.change("archive", { archived: false })),
-        pick("removeSession", async () => {
-          if ((await this.change("delete", {}, () => confirm(text("removeSure")))) !== null) this.page.close(this);
-        }),
-      ),
-    );
-    return details;
+    const { execution, threadId: thread_id } = this.conversation;
+    if (!execution) return;
+    const { execution_generation } = execution;
+    await this.attempt(() => this.gateway.call("session.interrupt", { session_id: this.sessionId, thread_id, execution_generation }));
   }
 
   /**
+   * Edit the session; null when it was not to be.
    * @param {string} operation
    * @param {Record<string, any>} payload
    * @param {(message: string) => boolean} [agrees]
    */
-  async change(operation, payload, agrees = (message) => confirm(message)) {
-    put(this.problem);
-    try {
+  change(operation, payload, agrees = (message) => confirm(message)) {
+    return this.attempt(async () => {
       const { revision, generation } = this.conversation;
       const session = { session_id: this.sessionId, revision, ...(FENCED.has(operation) && generation ? { generation } : {}) };
       const changed = await mutate(this.gateway, session, operation, payload, agrees);
       if (changed) this.conversation.revision = changed.revision;
       this.page.changed();
       return changed;
-    } catch (error) {
-      put(this.problem, `${/** @type {Error} */ (error).message} ${/** @type {any} */ (error).hint ?? ""}`);
-      return null;
-    }
+    });
   }
 
   /** Take back a message of the user's and all after it, and put its text into the composer. @param {any} item */
   async edit(item) {
     const taken = await this.change("rewind", { message_id: item.id }, () => confirm(text("editSure")));
-    if (taken) {
-      this.input.value = taken.result.text ?? item.text;
-      this.input.focus();
-    }
+    if (taken) this.composer.set(taken.result.text ?? item.text);
   }
 
   /** @param {any} item */
   async branch(item) {
     const made = await this.change("branch", { through_message_id: item.id });
     if (made) this.page.open(made.result.session_id, this.conversation.profile);
-  }
-
-  async guide() {
-    const said = this.input.value.trim();
-    const generation = this.conversation.execution?.execution_generation;
-    if (!said || generation === undefined) return;
-    try {
-      await this.gateway.call("session.steer", { session_id: this.sessionId, execution_generation: generation, text: said });
-      this.input.value = "";
-      localStorage.removeItem(DRAFTS + this.sessionId);
-    } catch (error) {
-      put(this.problem, String(/** @type {Error} */ (error).message));
-    }
   }
 
   /** @param {any} row */
@@ -230,20 +199,18 @@ export class Pane {
 
   /** @param {any} row */
   async acknowledge(row) {
-    await this.gateway.call("prompt.resolve_unknown", {
-      session_id: this.sessionId,
-      admission_id: row.admission_id,
-      execution_generation: row.execution_generation,
-    });
+    const { admission_id, execution_generation } = row;
+    await this.gateway.call("prompt.resolve_unknown", { session_id: this.sessionId, admission_id, execution_generation });
     await this.refresh();
   }
 
   async refresh() {
-    const state = await this.gateway.call("thread.state", { session_id: this.sessionId });
+    const { threadId: thread_id } = this.conversation;
+    const state = await this.gateway.call("thread.state", { session_id: this.sessionId, thread_id });
     this.conversation.pending = state.pending;
     this.draw();
   }
 }
 
 /** Operations that take the execution generation as well, since they change the conversation. */
-const FENCED = new Set(["rewind", "reset", "branch", "delete"]);
+const FENCED = new Set(["rewind", "reset", "branch", "delete", "undo", "retry", "compress"]);

@@ -1,10 +1,16 @@
 // A conversation on the page: each item is drawn once and patched where it changes; live text grows without flicker.
 
-import { element, put } from "./dom.js";
+import { element, put, sync } from "./dom.js";
 import { text } from "./texts.js";
 
 /** How near to the end, in pixels, counts as "reading along". */
 const NEAR = 80;
+
+/** Messages, calls and notes that are held by a page that reads along; earlier ones are read again when asked for. */
+const MOST_ITEMS = 400;
+
+/** How many more there may be before the oldest are let go, so that this is not done for each. */
+const SLACK = 100;
 
 /** Characters of a tool's output that are shown before it is folded. */
 const OUTPUT_SHOWN = 4000;
@@ -13,14 +19,20 @@ export class Transcript {
   /**
    * @param {import("./conversation.js").Conversation} conversation
    * @param {(markdown: string) => Promise<DocumentFragment | null>} render
-   * @param {{edit: (item: any) => void, branch: (item: any) => void}} acts
+   * @param {{edit: (item: any) => void, branch: (item: any) => void, earlier: () => void}} acts
    */
   constructor(conversation, render, acts) {
     this.acts = acts;
     this.conversation = conversation;
     this.render = render;
     this.list = element("ol.items");
-    this.scroller = element("div.transcript", { tabindex: "0", role: "log", "aria-live": "polite", "aria-label": text("agent") }, this.list);
+    this.earlier = element("button.earlier", { type: "button", hidden: true, onclick: () => acts.earlier() }, text("more"));
+    this.scroller = element(
+      "div.transcript",
+      { tabindex: "0", role: "log", "aria-live": "polite", "aria-label": text("agent") },
+      this.earlier,
+      this.list,
+    );
     /** @type {Map<string, HTMLElement>} */
     this.drawn = new Map();
     /** @type {Set<any>} */
@@ -39,7 +51,12 @@ export class Transcript {
 
   draw() {
     this.frame = 0;
-    const along = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < NEAR;
+    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+    const along = scrollHeight - scrollTop - clientHeight < NEAR;
+    // Who reads along at the end keeps a bounded page; who looks further up keeps what they look at.
+    if (along && this.conversation.items.length > MOST_ITEMS + SLACK) this.conversation.trim(MOST_ITEMS);
+    const before = this.list.firstElementChild;
+    this.earlier.toggleAttribute("hidden", !this.conversation.more);
     for (const [id, drawn] of this.drawn) {
       if (!this.conversation.byId.has(id)) {
         drawn.remove();
@@ -48,7 +65,23 @@ export class Transcript {
     }
     for (const item of this.stale) this.patch(item);
     this.stale.clear();
+    this.order();
     if (along) this.scroller.scrollTop = this.scroller.scrollHeight;
+    // Earlier messages came in above: what was seen stays where it was.
+    else if (before?.isConnected && before !== this.list.firstElementChild) {
+      this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight;
+    }
+  }
+
+  /** Rows are appended as they come; only a page of earlier ones has to go in front. */
+  order() {
+    const [first] = this.conversation.items;
+    const row = first && this.drawn.get(first.id);
+    if (!row || row === this.list.firstElementChild) return;
+    sync(
+      this.list,
+      this.conversation.items.map((item) => /** @type {HTMLElement} */ (this.drawn.get(item.id))),
+    );
   }
 
   /** @param {any} item */

@@ -39,8 +39,8 @@ def test_the_dialog_has_no_violation(visit: Visit) -> None:
     page = visit()
     expect(page.get_by_role("status").first).to_have_text("Connected")
     page.get_by_role("button", name="Manage").click()
-    for tab in ("Profile", "Models", "Secrets", "Settings", "Usage", "Server"):
-        page.get_by_role("tab", name=tab).click()
+    for tab in ("Profile", "Models", "Secrets", "Settings", "Memory", "Schedules", "Usage", "Server"):
+        page.get_by_role("tab", name=tab, exact=True).click()
         expect(page.get_by_role("tabpanel")).not_to_be_empty()
         assert violations(page) == [], tab
 

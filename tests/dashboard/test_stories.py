@@ -249,8 +249,8 @@ def test_a_profile_is_looked_after_in_one_place(visit: Visit, shots: Path) -> No
     dialog.get_by_label("Value (never shown again)").fill("value-from-the-page-1")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_contain_text("Saved.")
-    for tab in ("Models", "Settings", "Processes", "Usage", "Tokens", "Server"):
-        dialog.get_by_role("tab", name=tab).click()
+    for tab in ("Models", "Settings", "Skills", "Tool servers", "Processes", "Usage", "Tokens", "Server"):
+        dialog.get_by_role("tab", name=tab, exact=True).click()
         expect(dialog.locator("p.problem")).to_have_text("")
         expect(dialog.get_by_role("tabpanel")).not_to_be_empty()
     dialog.get_by_label("Close").click()

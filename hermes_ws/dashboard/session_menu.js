@@ -1,0 +1,51 @@
+// What can be done with a session as a whole.
+
+import { element } from "./dom.js";
+import { text } from "./texts.js";
+
+/** @param {import("./pane.js").Pane} pane */
+export function sessionMenu(pane) {
+  const pick = (/** @type {string} */ label, /** @type {() => void} */ act) =>
+    element(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          details.removeAttribute("open");
+          act();
+        },
+      },
+      text(label),
+    );
+  const details = element(
+    "details.menu",
+    {},
+    element("summary", { "aria-label": text("actions") }, "⋯"),
+    element(
+      "div",
+      {},
+      pick("rename", () => {
+        const title = prompt(text("newTitle"), pane.conversation.info.title ?? "");
+        if (title !== null) pane.change("rename", { title: title.trim() || null });
+      }),
+      pick("retry", () => pane.change("retry", {}, () => confirm(text("retrySure")))),
+      pick("compact", async () => {
+        const done = await pane.change("compress", {});
+        if (done && !done.result.compressed) pane.note(text("nothingToCompact"));
+      }),
+      pick("pin", () => pane.change("pin", { pinned: true })),
+      pick("unpin", () => pane.change("pin", { pinned: false })),
+      pick("archive", () => pane.change("archive", { archived: true })),
+      pick("unarchive", () => pane.change("archive", { archived: false })),
+      pick("removeSession", async () => {
+        if ((await pane.change("delete", {}, () => confirm(text("removeSure")))) !== null) pane.page.close(pane);
+      }),
+    ),
+  );
+  details.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    details.removeAttribute("open");
+    details.querySelector("summary")?.focus();
+  });
+  return details;
+}
