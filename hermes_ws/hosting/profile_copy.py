@@ -20,7 +20,7 @@ from typing import Final, cast, final
 
 from hermes_ws.contract.errors import LimitReached, ProfileUnusable
 from hermes_ws.contract.methods.profile_life import Part
-from hermes_ws.journal.schema import migrate
+from hermes_ws.journal.schema import begin, migrate, refuse_unknown
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.private_file import write_private
 
@@ -165,7 +165,9 @@ def copy_database(source: Path, target: Path, renaming: Renaming) -> None:
     old = sqlite3.connect(f"file:{source}?mode=ro", uri=True, isolation_level=None)
     new = sqlite3.connect(target, isolation_level=None)
     try:
+        begin(new)
         migrate(new, target)
+        refuse_unknown(old, source)
         new.execute("PRAGMA foreign_keys = OFF")
         old.execute("BEGIN")
         if old.execute("PRAGMA user_version").fetchone() != new.execute("PRAGMA user_version").fetchone():

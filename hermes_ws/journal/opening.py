@@ -19,7 +19,7 @@ from hermes_ws.journal import schema
 from hermes_ws.journal.failures import storage_error
 from hermes_ws.journal.filesystem import refuse_network
 from hermes_ws.journal.lock import OwnerLock
-from hermes_ws.journal.schema import STEPS, Step, migrate
+from hermes_ws.journal.schema import STEPS, Step, migrate, refuse_unknown
 
 Durability = Literal["full", "normal"]
 
@@ -86,6 +86,7 @@ def _open_locked(place: Place, lock: OwnerLock) -> Opened:
         os.close(os.open(place.database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     connection = connect(place.database)
     try:
+        refuse_unknown(connection, place.database, place.steps)
         recovered = _check(connection, place.database)
         schema.begin(connection)
         mode = str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])

@@ -1,7 +1,8 @@
 """The tables of a home's database, and how an older one becomes a newer one.
 
 `user_version` says which version a file has. Migrations go forward only, one transaction each, and before the first of
-them the file is copied beside itself with SQLite's online backup. A file of a newer version is refused as it is.
+them the file is copied beside itself with SQLite's online backup. A file that is newer, or not
+known at all, is refused as it is.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from hermes_ws.contract.errors import StorageUnavailable
 Step = Sequence[str]
 """The statements that lead from one version to the next."""
 
+_TEXT: Final = "json_extract(CAST({0}.body AS TEXT), '$.text')"
+"""The text of a message, inside its body."""
+
 _VERSION_1: Final[Step] = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "INSERT INTO meta VALUES ('epoch', 0), ('clean', 1), ('question', 0), ('clock', 0)",
     """CREATE TABLE session (
         session_id TEXT PRIMARY KEY, title TEXT, archived INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL,
         cwd TEXT NOT NULL, source TEXT NOT NULL, launch TEXT NOT NULL, principal TEXT NOT NULL, request_id TEXT,
-        digest TEXT NOT NULL, revision INTEGER NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL
+        digest TEXT NOT NULL, revision INTEGER NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL,
+        pinned INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
     "CREATE UNIQUE INDEX session_request ON session (principal, request_id) WHERE request_id IS NOT NULL",
     "CREATE INDEX session_recent ON session (updated_at, session_id)",
@@ -32,7 +37,7 @@ _VERSION_1: Final[Step] = (
     """CREATE TABLE thread (
         id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL REFERENCES session ON DELETE CASCADE,
         thread_id TEXT NOT NULL, kind TEXT NOT NULL, generation INTEGER NOT NULL,
-        execution_generation INTEGER NOT NULL, created_at REAL NOT NULL,
+        execution_generation INTEGER NOT NULL, created_at REAL NOT NULL, title TEXT,
         UNIQUE (session_id, thread_id)
     ) STRICT""",
     """CREATE TABLE event (
@@ -40,6 +45,8 @@ _VERSION_1: Final[Step] = (
         type TEXT NOT NULL, ts REAL NOT NULL, execution_generation INTEGER, admission_id TEXT, payload BLOB NOT NULL,
         PRIMARY KEY (thread, generation, seq)
     ) STRICT, WITHOUT ROWID""",
+    # `steers` is the execution that an input is meant for and no other, null for one that runs in its turn; `attached`
+    # is what came with it: blocks as JSON, null for most.
     """CREATE TABLE admission (
         id INTEGER PRIMARY KEY AUTOINCREMENT, admission_id TEXT NOT NULL UNIQUE,
         thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE, session_id TEXT NOT NULL, thread_id TEXT NOT NULL,
@@ -47,7 +54,7 @@ _VERSION_1: Final[Step] = (
         finite INTEGER NOT NULL, unattended INTEGER NOT NULL,
         status TEXT NOT NULL CHECK (status IN ('queued', 'started', 'finished', 'cancelled', 'unknown')),
         execution_generation INTEGER, cursor_generation INTEGER NOT NULL, cursor_seq INTEGER NOT NULL, outcome TEXT,
-        usage TEXT, created_at REAL NOT NULL,
+        usage TEXT, created_at REAL NOT NULL, steers INTEGER, attached TEXT,
         UNIQUE (principal, session_id, input_id)
     ) STRICT""",
     "CREATE INDEX admission_pending ON admission (session_id, thread_id, id)"
@@ -73,13 +80,6 @@ _VERSION_1: Final[Step] = (
         result TEXT, asked_at REAL NOT NULL, deadline REAL, settled_at REAL
     ) STRICT""",
     "CREATE INDEX question_open ON question (session_id, thread_id) WHERE state = 'open'",
-)
-
-_TEXT = "json_extract(CAST({0}.body AS TEXT), '$.text')"
-"""The text of a message, inside its body."""
-
-_VERSION_2: Final[Step] = (
-    # Not released yet: further tables of this version are added at its end.
     """CREATE TABLE timer (
         timer_id TEXT PRIMARY KEY, kind TEXT NOT NULL, due REAL NOT NULL, payload BLOB NOT NULL
     ) STRICT""",
@@ -98,6 +98,11 @@ _VERSION_2: Final[Step] = (
     """CREATE TABLE summary (
         thread INTEGER PRIMARY KEY REFERENCES thread ON DELETE CASCADE, before INTEGER NOT NULL, text TEXT NOT NULL
     ) STRICT""",
+    """CREATE TABLE spending (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,
+        at REAL NOT NULL, usage TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX spending_thread ON spending (thread)",
     """CREATE TABLE file_before (
         id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,
         execution_generation INTEGER NOT NULL, path TEXT NOT NULL, before TEXT, after TEXT NOT NULL,
@@ -123,15 +128,6 @@ _VERSION_2: Final[Step] = (
     f"""CREATE TRIGGER message_gone AFTER DELETE ON message WHEN {_TEXT.format("old")} <> '' BEGIN
         INSERT INTO message_search (message_search, rowid, text) VALUES ('delete', old.id, {_TEXT.format("old")});
     END""",
-    f"INSERT INTO message_search (rowid, text) SELECT id, {_TEXT.format('message')} FROM message"
-    f" WHERE {_TEXT.format('message')} <> ''",
-)
-
-_VERSION_3: Final[Step] = (
-    "ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE thread ADD COLUMN title TEXT",
-    # The execution that an input is meant for and no other; null for one that runs in its turn.
-    "ALTER TABLE admission ADD COLUMN steers INTEGER",
     # It outlives its session: the answer to a repeated deletion is here.
     """CREATE TABLE receipt (
         principal TEXT NOT NULL, request_id TEXT NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
@@ -139,45 +135,62 @@ _VERSION_3: Final[Step] = (
     ) STRICT, WITHOUT ROWID""",
 )
 
-_VERSION_4: Final[Step] = (
-    # What was attached to an input: blocks as JSON; null for most.
-    "ALTER TABLE admission ADD COLUMN attached TEXT",
-)
-
-STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+STEPS: Final[Sequence[Step]] = (_VERSION_1,)
 """Step n leads from version n to n + 1. A step that was released is never changed."""
 
 
-def migrate(connection: sqlite3.Connection, database: Path, steps: Sequence[Step] = STEPS) -> Path | None:
-    """Bring the database to the version of `steps`. Returns the copy that was made before, if there was a need for one.
+APPLICATION: Final = 0x4857_4A52
+"""SQLite's `application_id` of a file with these tables. A file with others keeps what it has, whatever its version."""
 
-    Each step is one transaction: a step that fails leaves the file at the version before it. Raises
-    `StorageUnavailable` for a file that is newer than this program, and sqlite3 errors.
+
+def refuse_unknown(connection: sqlite3.Connection, database: Path, steps: Sequence[Step] = STEPS) -> int:
+    """The version of a file that is empty or of this program, and 0 for an empty one. Only reads.
+
+    Raises `StorageUnavailable` for any other: of a newer version, of another program, or made before there was a first
+    version.
     """
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    empty = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+    if (version, application) == (0, 0) and empty:
+        return 0
+    if application != APPLICATION or version == 0:
+        raise StorageUnavailable(
+            f"{database} is a database of another program, or older than the first version of this one.",
+            hint="Nothing was changed in it. Move the file away, with its -wal and -shm, to begin with an empty one.",
+            file=str(database),
+        )
     if version > len(steps):
         raise StorageUnavailable(
             f"{database} has version {version}; this program knows versions up to {len(steps)}.",
             hint="Use the newer hermes-ws that wrote it, or put its copy from before the migration back.",
             file=str(database),
         )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, database: Path, steps: Sequence[Step] = STEPS) -> Path | None:
+    """Bring the database to the version of `steps`. Returns the copy that was made before, if there was a need for one.
+
+    Each step is one transaction: a step that fails leaves the file at the version before it. Raises what
+    `refuse_unknown` raises, and sqlite3 errors.
+    """
+    version = refuse_unknown(connection, database, steps)
     if version == len(steps):
         return None
-    if version == 0 and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None:
-        raise StorageUnavailable(f"{database} is a database of another program.", file=str(database))
     copy = _copy(connection, database, version) if version > 0 else None
     for number in range(version, len(steps)):
         connection.execute("BEGIN IMMEDIATE")
         try:
             for statement in steps[number]:
                 connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {number + 1}")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-    _let_it_shrink(connection)
     return copy
 
 
@@ -185,13 +198,6 @@ def begin(connection: sqlite3.Connection) -> None:
     """Settle what only an empty file can be given: that it can give pages back (`vacuum.py`). To come first."""
     if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-
-
-def _let_it_shrink(connection: sqlite3.Connection) -> None:
-    """Write a file that was made before `begin` anew, once; it keeps its journal mode."""
-    if connection.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute("VACUUM")
 
 
 def _copy(connection: sqlite3.Connection, database: Path, version: int) -> Path:

@@ -20,6 +20,14 @@ from hermes_ws.journal.transaction import Group
 from hermes_ws.journal.writer import Writer
 from hermes_ws.server.connection import Connection
 
+NEXT = (
+    "CREATE TABLE later (x INTEGER)",
+    "ALTER TABLE session ADD COLUMN colour TEXT",
+    "UPDATE session SET colour = 'red'",
+    "INSERT INTO later VALUES (1)",
+)
+"""The step to a further version, which does not exist."""
+
 
 class Failpoint:
     """Counts, and ends the process at its number."""
@@ -58,7 +66,7 @@ def after(owner: Any, name: str, point: Failpoint) -> None:
 
 
 def in_migration(point: Failpoint) -> None:
-    """Between two statements of the last step."""
+    """Between two statements of a step that only this program has."""
 
     class Statements(tuple[str, ...]):
         def __iter__(self) -> Any:
@@ -66,7 +74,7 @@ def in_migration(point: Failpoint) -> None:
                 point.reached()
                 yield statement
 
-    steps = (*schema.STEPS[:-1], Statements(schema.STEPS[-1]))
+    steps = (*schema.STEPS, Statements(NEXT))
     migrate = schema.migrate
     from hermes_ws.journal import opening
 

@@ -211,12 +211,13 @@ def test_killed_in_a_migration_the_home_is_as_it_was_and_the_next_owner_finishes
     serve: Serve, homes: Path, tmp_path: Path, base_environment: dict[str, str]
 ) -> None:
     session_id = an_older_home(homes / "default")
+    now = len(schema.STEPS)
     armed = tmp_path / "armed"
     armed.touch()
     arguments = ["serve", "--profiles-root", str(homes), "--port", "0", "--announce", "json"]
     with (tmp_path / "dying.log").open("wb") as log:
         died = subprocess.run(
-            [*DYING, "in-migration", "2", str(armed), *arguments],
+            [*DYING, "in-migration", "4", str(armed), *arguments],
             env=base_environment,
             stdout=log,
             stderr=log,
@@ -224,20 +225,30 @@ def test_killed_in_a_migration_the_home_is_as_it_was_and_the_next_owner_finishes
             check=False,
         )
     assert died.returncode == -signal.SIGKILL
-    connection = sqlite3.connect(database(homes))
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(schema.STEPS) - 1,)
-    connection.close()
-    client = serve().connect()
+    assert look(homes, "PRAGMA user_version") == [(now,)]
+    assert look(homes, "SELECT name FROM sqlite_master WHERE name = 'later'") == []
+    armed.unlink()
+    client = serve("in-migration", "4", str(armed)).connect()
     snapshot = client.call("session.resume", session_id=session_id)
     assert [message["text"] for message in snapshot["messages"]] == ["from before"]
+    assert look(homes, "PRAGMA user_version") == [(now + 1,)]
+    assert look(homes, "SELECT x FROM later") == [(1,)]
     record = Record(session_id)
     record.submit(client, "one", "/do say one")
     client.finished(record.acknowledged["one"]["admission_id"])
     client.close()
 
 
+def look(homes: Path, query: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(database(homes))
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
 def an_older_home(path: Path) -> str:
-    """A home whose database is of the version before the last; the id of the one session in it."""
+    """A home of the newest version that there is, with one session; its id."""
     home = ProfileHome(path.resolve())
     home.prepare()
     session_id = identifiers.session_id(mint_identity(home, ProfileName("default")).origin)
@@ -251,9 +262,7 @@ def an_older_home(path: Path) -> str:
         messages.add(tx, ThreadKey(session_id, "main"), Message(message_id="msg-1", role="user", text="from before"))
 
     async def make() -> None:
-        older = await Database.open(
-            home.path, home.database, home.lock, instance_id="before", profile="default", steps=tuple(schema.STEPS[:-1])
-        )
+        older = await Database.open(home.path, home.database, home.lock, instance_id="before", profile="default")
         await older.transact(work)
         await older.close()
 

@@ -12,6 +12,7 @@ from hermes_ws.contract.errors import Draining, ProfileUnusable
 from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.hosting.runtime import State
 from hermes_ws.scope.current import Bound, bind, bound
+from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import ProfileName
 from tests.session.house import OWNER, PATIENCE_S, House, eventually, new_session, say
 
@@ -172,3 +173,26 @@ async def test_a_bug_of_ours_is_told_by_its_number_and_written_into_the_profiles
     assert found["incident"] in error["message"]
     assert "«secret:TOKEN»" in found["stack"]
     assert "secret-value-1234" not in json.dumps(lines)
+
+
+async def test_a_bug_while_a_profile_opens_is_in_the_log_of_the_process_without_its_words(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is no profile's log yet that could say it; and what an exception says may be what a profile keeps."""
+
+    kept = "a value of this profile"
+
+    def prepare(name: ProfileName, home: ProfileHome) -> None:
+        raise ValueError(kept)
+
+    async with house.served() as host:
+        with monkeypatch.context() as patched:
+            patched.setattr("hermes_ws.hosting.runtime.prepare", prepare)
+            with pytest.raises(ProfileUnusable) as caught:
+                await host.open(WORK)
+        assert kept not in caught.value.message
+        (told,) = [record.getMessage() for record in caplog.records if record.name.startswith("hermes_ws.")]
+        assert "profile work failed: ValueError" in told
+        assert "in prepare" in told
+        assert kept not in told
+        assert (await host.open(WORK)).state is State.OPEN

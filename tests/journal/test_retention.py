@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from hermes_ws.journal import admissions, retention, sessions
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.admissions import NewAdmission
 from hermes_ws.journal.database import Database, Transaction
-from hermes_ws.journal.schema import STEPS
 from hermes_ws.journal.sessions import NewSession
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import event_frame
@@ -127,19 +125,3 @@ async def test_room_that_became_free_is_given_back_in_steps(aged: Database, home
     assert left == sorted(left, reverse=True)
     pages = await aged.read(lambda connection: connection.execute("PRAGMA page_count").fetchone()[0])
     assert pages < 300
-
-
-async def test_a_file_from_before_pages_could_be_given_back_learns_it_once(open_home: Opener, file: Path) -> None:
-
-    file.parent.mkdir(parents=True)
-    old = sqlite3.connect(file, isolation_level=None)
-    old.execute("PRAGMA journal_mode = WAL")
-    for statement in STEPS[0]:
-        old.execute(statement)
-    old.execute("PRAGMA user_version = 1")
-    old.execute("INSERT INTO session VALUES ('s', NULL, 0, 'a', '/', 'api', '{}', 'owner', NULL, 'd', 1, 0.0, 0.0)")
-    assert old.execute("PRAGMA auto_vacuum").fetchone() == (0,)
-    old.close()
-    database = await open_home()
-    assert await database.read(lambda c: c.execute("PRAGMA auto_vacuum").fetchone()[0]) == 2
-    assert await database.read(sessions.count) == 1

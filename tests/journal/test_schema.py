@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_ws.contract.errors import StorageUnavailable
-from hermes_ws.journal.schema import STEPS, migrate
+from hermes_ws.journal.schema import APPLICATION, STEPS, migrate
 from tests.journal.conftest import look
 
 NEXT = (*STEPS, ("ALTER TABLE session ADD COLUMN colour TEXT", "UPDATE session SET colour = 'red'"))
@@ -87,11 +87,26 @@ def test_a_newer_file_is_refused_as_it_is(connection: sqlite3.Connection, path: 
     assert version(connection) == NOW + 1
 
 
-def test_the_database_of_another_program_is_not_touched(connection: sqlite3.Connection, path: Path) -> None:
+@pytest.mark.parametrize("number", [0, 1, 2, 7])
+def test_a_database_that_is_not_known_is_named_and_not_touched(
+    connection: sqlite3.Connection, path: Path, number: int
+) -> None:
+    """Of another program, or from before there was a first version, with whatever number."""
     connection.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(StorageUnavailable, match="another program"):
+    connection.execute(f"PRAGMA user_version = {number}")
+    before = path.read_bytes()
+    with pytest.raises(StorageUnavailable, match="another program, or older") as caught:
         migrate(connection, path)
-    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+    assert str(path) in caught.value.message
+    assert caught.value.data["file"] == str(path)
+    assert "Nothing was changed" in caught.value.hint
+    assert path.read_bytes() == before
+
+
+def test_a_file_says_whose_it_is(connection: sqlite3.Connection, path: Path) -> None:
+    migrate(connection, path)
+    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    assert path.read_bytes()[68:72] == b"HWJR"
 
 
 def test_a_rollback_of_sqlites_own_is_not_rolled_back_twice(connection: sqlite3.Connection, path: Path) -> None:

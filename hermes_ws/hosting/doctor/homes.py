@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from hermes_ws.contract.errors import HermesError
+from hermes_ws.contract.errors import HermesError, StorageUnavailable
 from hermes_ws.hosting.doctor.finding import Finding
 from hermes_ws.hosting.profile_life import DELETED, STAGING
-from hermes_ws.journal.schema import STEPS
+from hermes_ws.journal.schema import STEPS, refuse_unknown
 from hermes_ws.scope import dotenv
 from hermes_ws.scope.config import load_config
 from hermes_ws.scope.home import HomesRoot, ProfileHome
@@ -132,21 +132,19 @@ def _database(name: str, path: Path) -> Iterator[Finding]:
     try:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            version = refuse_unknown(connection, path)
             damage = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
         finally:
             connection.close()
     except sqlite3.Error as error:
         yield Finding("database", name, "error", f"{path} cannot be read: {error}.", restore)
         return
+    except StorageUnavailable as unknown:
+        yield Finding("database", name, "error", unknown.message, unknown.hint)
+        return
     if damage != "ok":
         yield Finding("database", name, "error", f"{path} is damaged: {damage}.", restore)
-    if version > len(STEPS):
-        yield Finding(
-            "database", name, "error", f"{path} was written by a newer hermes-ws (version {version}).",
-            "Use that one, or put the copy from before the migration back.",
-        )  # fmt: skip
-    elif version < len(STEPS):
+    if version < len(STEPS):
         yield Finding(
             "database", name, "info", f"{path} is of version {version}.",
             "It is brought up to date when the profile is opened; a copy is made before.",
