@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, cast, final
 
 import trio
@@ -33,6 +34,9 @@ from hermes_ws.scope.sections import RuleConfig
 INTERRUPTED: Final = "Interrupted before it finished. What it had done until then stands."
 NOT_STARTED: Final = "Not started: the turn was interrupted before."
 BROKEN_OFF: Final = "Broken off by an error in the server. It may have taken effect or not."
+
+NONE_YET: Final[Mapping[str, ToolOutcome]] = MappingProxyType({})
+"""The outcomes of calls that have just been asked for."""
 
 _ENDS_TURN: Final = (StorageUnavailable, StaleEpoch)
 """Not the tool's failures: what happens can no longer be written down, so nothing more may happen."""
@@ -65,13 +69,16 @@ class Workbench:
 
 @final
 class Batch:
-    """The calls of one reply, and what became of each."""
+    """The calls of one reply, and what became of each. Those that have their outcome already are not made again."""
 
-    def __init__(self, bench: Workbench, calls: Sequence[RequestedCall]) -> None:
+    def __init__(
+        self, bench: Workbench, calls: Sequence[RequestedCall], outcomes: Mapping[str, ToolOutcome] = NONE_YET
+    ) -> None:
         self._bench = bench
         self._calls = calls
         self._started: set[str] = set()
-        self._outcomes: dict[str, ToolOutcome] = {}
+        self._outcomes: dict[str, ToolOutcome] = dict(outcomes)
+        self._to_do = tuple(call for call in calls if call.block.call_id not in self._outcomes)
 
     async def run(self) -> Sequence[ToolResultBlock]:
         """Run all calls and commit their results, in the order of the calls.
@@ -79,10 +86,10 @@ class Batch:
         Cancelling ends what runs; the calls that had no result by then get one that says so.
         """
         try:
-            if all(self._reads_only(call) for call in self._calls):
+            if all(self._reads_only(call) for call in self._to_do):
                 await self._side_by_side()
             else:
-                for call in self._calls:
+                for call in self._to_do:
                     await self._one(call)
         except BaseException as raised:
             await self._finish(INTERRUPTED if _is_cancellation(raised) else BROKEN_OFF)
@@ -92,7 +99,7 @@ class Batch:
     async def _side_by_side(self) -> None:
         """Decide about each in order, since a person answers one question at a time; then run all that may."""
         allowed: list[tuple[RequestedCall, Prepared]] = []
-        for call in self._calls:
+        for call in self._to_do:
             prepared = await self._admitted(call)
             if prepared is not None:
                 allowed.append((call, prepared))

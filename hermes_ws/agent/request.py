@@ -13,7 +13,7 @@ from hermes_ws.agent.approvals import ApprovalPolicy
 from hermes_ws.agent.compaction import ROOMY, Window
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.models.model import Attached
-from hermes_ws.agent.ports import Redaction
+from hermes_ws.agent.ports import Redaction, ToolOutcome
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Message
 from hermes_ws.scope.private_file import read_regular
@@ -70,6 +70,19 @@ def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
 
 @final
 @dataclass(frozen=True, slots=True)
+class GoingOn:
+    """Where a turn stood whose server was lost, when it goes on with what it was asking.
+
+    `outcomes` are those of the last message's calls that had ended: the others are decided about, and run, as they
+    would have been. `steps` is after how many the person was being asked whether to go on; 0 when that was not it.
+    """
+
+    outcomes: Mapping[str, ToolOutcome]
+    steps: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """One turn. `history` is oldest first and ends with the user's message; `launch` is what the session asked for.
 
@@ -92,6 +105,8 @@ class TurnRequest:
     """Tools from elsewhere: of tool servers, and of clients."""
     attached: Mapping[str, Attached] = field(default_factory=dict[str, Attached])
     """The contents of the images and files in the history, by their hash."""
+    going_on: GoingOn | None = None
+    """Where an earlier execution of the same input stood; the history then ends with what it did last."""
 
     @property
     def toolsets(self) -> tuple[str, ...]:

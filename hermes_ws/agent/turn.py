@@ -16,11 +16,11 @@ import trio
 from hermes_ws.agent.approvals import SessionApprovals
 from hermes_ws.agent.calls import Batch, Workbench
 from hermes_ws.agent.context import Context
-from hermes_ws.agent.history import repaired
+from hermes_ws.agent.history import calls_of, repaired
 from hermes_ws.agent.models.model import Model, ModelRequest
 from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook, Steering
 from hermes_ws.agent.prompt import PromptParts, found_rules, system_prompt
-from hermes_ws.agent.reply import Reply, commit, receive
+from hermes_ws.agent.reply import Reply, RequestedCall, commit, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.registry import enabled
@@ -105,8 +105,10 @@ class _Turn:
         system = await self._system()
         specs = [tool.spec for tool in bench.tools.values()]
         context = Context(request.settings.window, self._model, self._narrator, redaction, system)
-        messages = repaired(request.history)
+        messages = repaired([*request.history, *await self._left_over()])
         limit = request.max_turns
+        if request.going_on is not None and request.going_on.steps:
+            self._steps = limit = request.going_on.steps
         while True:
             messages += await self._steered()
             if self._steps == limit:
@@ -137,6 +139,16 @@ class _Turn:
                 if not said:
                     return TurnEnd(self._total, self._steps)
                 messages += said
+
+    async def _left_over(self) -> Sequence[Message]:
+        """Do what the last message of a turn that goes on has called and has no result yet; the results."""
+        going_on, history = self._request.going_on, self._request.history
+        asked = () if going_on is None or not history else calls_of(history[-1])
+        if going_on is None or not asked:
+            return ()
+        calls = [RequestedCall(block, dict(block.arguments), "") for block in asked]
+        results = await Batch(self._bench, calls, going_on.outcomes).run()
+        return (Message(message_id="step-0", role="tool", text="", content=list(results)),)
 
     async def _steered(self) -> Sequence[Message]:
         return () if self._steering is None else await self._steering.take()

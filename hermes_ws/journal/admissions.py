@@ -34,7 +34,7 @@ from hermes_ws.contract.events import (
     Outcome,
 )
 from hermes_ws.contract.methods.threads import ReceiptStatus
-from hermes_ws.journal import messages, sessions, threads
+from hermes_ws.journal import messages, questions, sessions, threads
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.sessions import PENDING
 from hermes_ws.journal.transaction import Transaction
@@ -164,7 +164,9 @@ def claim(tx: Transaction, key: ThreadKey) -> AdmissionRecord | None:
     )
     started = ExecutionStarted(admission_id=admission.admission_id, execution_generation=generation)
     tx.append(key, "execution.started", started, execution_generation=generation, admission_id=admission.admission_id)
-    if not goes_on:
+    if goes_on:
+        questions.take_over(tx, key, admission.admission_id, generation)
+    else:
         said_by_user(tx, key, admission, generation)
     return known(tx.connection, admission.admission_id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -86,23 +86,7 @@ def open(tx: Transaction, new: NewQuestion) -> QuestionRecord:
         (thread, new.question_id, new.key.session_id, new.key.thread_id, new.kind, tx.epoch, new.execution_generation,
          new.admission_id, params.decode(), tx.now, new.deadline),
     )  # fmt: skip
-    record = get(tx.connection, new.question_id)
-    assert record is not None
-    tx.append(
-        new.key,
-        "request.opened",
-        RequestOpened(
-            id=new.question_id,
-            kind=new.kind,
-            execution_generation=new.execution_generation,
-            params=record.params,
-            asked_at=tx.now,
-            deadline=new.deadline,
-        ),
-        execution_generation=new.execution_generation,
-        admission_id=new.admission_id,
-    )
-    return record
+    return _told_open(tx, new.question_id)
 
 
 def settle(
@@ -135,19 +119,39 @@ def settle(
     return record, True
 
 
-def abandon_older(tx: Transaction) -> list[QuestionRecord]:
-    """Abandon what owners before this one left open: nobody waits for the answers any more."""
+def take_over(tx: Transaction, key: ThreadKey, admission_id: str, execution_generation: int) -> None:
+    """Hand what an input's lost execution left open to the one that goes on with it, and say so, under the same ids."""
+    for record in open_of(tx.connection, key, admission_id):
+        tx.connection.execute(
+            "UPDATE question SET execution_generation = ? WHERE question_id = ?",
+            (execution_generation, record.question_id),
+        )
+        _told_open(tx, record.question_id)
+
+
+def abandon_older(tx: Transaction, but: Collection[str] = ()) -> list[QuestionRecord]:
+    """Abandon what owners before this one left open, but for these: nobody waits for the answers any more."""
     rows = tx.connection.execute(
         "SELECT question_id FROM question WHERE state = 'open' AND epoch < ? ORDER BY asked_at, question_id",
         (tx.epoch,),
     ).fetchall()
-    return [settle(tx, question_id, "abandoned")[0] for (question_id,) in rows]
+    return [settle(tx, question_id, "abandoned")[0] for (question_id,) in rows if question_id not in but]
 
 
 def get(connection: sqlite3.Connection, question_id: str) -> QuestionRecord | None:
     """The question, or None."""
     row = connection.execute(f"SELECT {_COLUMNS} FROM question WHERE question_id = ?", (question_id,)).fetchone()
     return _record(row) if row is not None else None
+
+
+def open_of(connection: sqlite3.Connection, key: ThreadKey, admission_id: str) -> list[QuestionRecord]:
+    """What the executions of an input have open, in the order in which it was asked."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM question WHERE state = 'open' AND session_id = ? AND thread_id = ?"
+        " AND admission_id = ? ORDER BY rowid",
+        (key.session_id, key.thread_id, admission_id),
+    )
+    return [_record(row) for row in rows]
 
 
 def open_questions(
@@ -163,6 +167,26 @@ def open_questions(
         f"SELECT {_COLUMNS} FROM question WHERE state = 'open'{where} ORDER BY asked_at, rowid", values
     )
     return [_record(row).open_question() for row in rows]
+
+
+def _told_open(tx: Transaction, question_id: str) -> QuestionRecord:
+    record = get(tx.connection, question_id)
+    assert record is not None
+    tx.append(
+        record.key,
+        "request.opened",
+        RequestOpened(
+            id=record.question_id,
+            kind=record.kind,
+            execution_generation=record.execution_generation,
+            params=record.params,
+            asked_at=record.asked_at,
+            deadline=record.deadline,
+        ),
+        execution_generation=record.execution_generation,
+        admission_id=record.admission_id,
+    )
+    return record
 
 
 def _record(row: tuple[Any, ...]) -> QuestionRecord:

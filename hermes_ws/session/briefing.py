@@ -19,14 +19,16 @@ from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.memory import MemoryFiles
 from hermes_ws.agent.models.choose import choose
 from hermes_ws.agent.models.model import Model
-from hermes_ws.agent.ports import ModelMachine
-from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
+from hermes_ws.agent.ports import ModelMachine, ToolOutcome
+from hermes_ws.agent.request import GoingOn, TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.turn import run_turn
 from hermes_ws.contract.errors import LimitReached
+from hermes_ws.contract.questions import CONTINUE
 from hermes_ws.journal import lineage, summaries
 from hermes_ws.journal.address import ThreadKey
-from hermes_ws.journal.admissions import AdmissionRecord
+from hermes_ws.journal.admissions import AdmissionRecord, executions
 from hermes_ws.journal.lineage import Lineage
+from hermes_ws.journal.recovery import results_before
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.scope.current import Bound, bind, in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
@@ -213,6 +215,7 @@ class Briefing:
             note=_note(place.key, origin, launch),
             reads_rules=not (launch.ignore_rules or launch.safe_mode),
         )
+        request = replace(request, going_on=await self._going_on())
         tools = await offered(runtime, scope, request, hands, self._narration)
         attached = await attachments.read(runtime.journal.blobs, history, scope.secrets)
         try:
@@ -237,6 +240,19 @@ class Briefing:
         await hooks.run("turn_end")
         if origin is None and scope.config.agent.titles:
             await give_title(runtime.journal, place.key, place.session, record.text, scope)
+
+    async def _going_on(self) -> GoingOn | None:
+        """Where an execution stood that was lost while a person was asked; None for a turn that begins."""
+        journal, record = self._place.runtime.journal, self._record
+        if await journal.read(lambda connection: executions(connection, record.admission_id)) < 2:
+            return None
+        asked = await self._place.questions.left(self._asking)
+        if not asked:
+            return None
+        results = await journal.read(lambda connection: results_before(connection, record))
+        outcomes = {call_id: ToolOutcome(output, failed) for call_id, (output, failed) in results.items()}
+        turns = [each.params.get("turns") for each in asked if each.kind == CONTINUE.kind]
+        return GoingOn(outcomes, next((each for each in turns if isinstance(each, int)), 0))
 
 
 def _max_turns(found: Ground) -> int:

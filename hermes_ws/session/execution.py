@@ -79,6 +79,8 @@ class Execution:
         self._interrupted = False
         self._steering: ExecutionSteering | None = None
         self.state = State.QUEUED
+        self.leaves_waiting = False
+        """Whether more inputs were queued on the thread at the moment in which this one finished."""
 
     @property
     def generation(self) -> int:
@@ -168,14 +170,17 @@ class Execution:
         row stays as it is, and the next owner of the home reports the execution as lost.
         """
 
-        def ended(happened: Happened) -> None:
+        def ended(happened: Happened, waiting: bool = False) -> None:
             self._become(happened)
+            self.leaves_waiting = waiting
             narration.end_live()
             finished()
 
         def work(tx: Transaction) -> None:
-            admissions.settle(tx, self._place.key, self._generation, outcome, error, narration.total)
-            tx.after_commit(lambda: ended(Happened.SETTLE_COMMITTED))
+            settled = admissions.settle(tx, self._place.key, self._generation, outcome, error, narration.total)
+            self._place.questions.leave(tx, self._place.key, settled.admission_id)
+            waiting = any(each.status == "queued" for each in admissions.pending(tx.connection, self._place.key))
+            tx.after_commit(lambda: ended(Happened.SETTLE_COMMITTED, waiting))
 
         attempt = 0
         while True:

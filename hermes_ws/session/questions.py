@@ -3,7 +3,8 @@
 A question is asked once and settled once. It is a row: committed before anyone sees it, and settled by whatever comes
 first, in a transaction. A disconnect is not in the table because it settles nothing (cases ASK-10, ASK-12); neither is
 an answer that does not fit, which is refused and leaves the question open. `abandoned` is written by the next owner of
-the home, for the questions of an execution that was lost.
+the home, for the questions of an execution that was lost. One that goes on finds its question as it was asked, under
+its id, and with the answer that came meanwhile.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import TypeVar, cast, final
 
@@ -36,6 +38,7 @@ from hermes_ws.journal import questions as rows
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.database import Database, Transaction
 from hermes_ws.session.answers import validated
+from hermes_ws.session.handover import Handover, left
 from hermes_ws.session.ports import Audience
 
 P = TypeVar("P", bound=Params)
@@ -138,6 +141,7 @@ class Questions:
         self._origin = origin
         self._waiters: dict[str, _Waiter] = {}
         self._posted: dict[str, Decided] = {}
+        self._handover = Handover()
 
     def waiting(self, key: ThreadKey) -> bool:
         """Whether an execution of this thread waits for a person."""
@@ -153,19 +157,27 @@ class Questions:
         """
         waiter = _Waiter(asking)
         opened: list[OpenQuestion] = []
+        asked = cast("dict[str, JsonValue]", params.model_dump(mode="json"))
 
-        def work(tx: Transaction) -> None:
+        def work(tx: Transaction) -> float | None:
+            found = left(tx.connection, asking.key, asking.admission_id)
+            same = [each for each in found if (each.kind, each.params) == (question.kind, asked)]
             deadline = None if deadline_s is None else tx.now + deadline_s
-            record = rows.open(tx, self._new(tx, asking, question, params, deadline))
+            record = same[0] if same else rows.open(tx, self._new(tx, asking, question, params, deadline))
 
             def committed() -> None:
                 opened.append(record.open_question())
                 self._waiters[record.question_id] = waiter
 
             tx.after_commit(committed)
+            return None if record.deadline is None else max(0.0, record.deadline - tx.now)
 
         try:
-            await self._journal.transact(work)
+            async with self._handover.taking:
+                early = self._handover.take(asking.admission_id, question.kind, asked)
+                if early is not None:
+                    return early
+                deadline_s = await self._journal.transact(work)
             counted = self._audience.ask(opened[0], self._profile)
             if counted.with_right and not counted.capable and not waiter.patient(question.kind):
                 await self._settle(opened[0].id, Happened.NOBODY_CAN)
@@ -185,6 +197,19 @@ class Questions:
         if waiter.result is None:
             raise NoAnswerer(question.kind)
         return waiter.result
+
+    async def left(self, asking: Asking) -> list[rows.QuestionRecord]:
+        """What an earlier execution of the same input had asked and nobody has asked again: open, or answered since."""
+        async with self._handover.taking:
+            found = await self._journal.read(lambda connection: left(connection, asking.key, asking.admission_id))
+            return [*self._handover.of(asking.admission_id), *found]
+
+    def leave(self, tx: Transaction, key: ThreadKey, admission_id: str) -> None:
+        """An input has ended: what its lost execution had asked, and nobody asked again, needs no answer any more."""
+        for record in left(tx.connection, key, admission_id):
+            rows.settle(tx, record.question_id, _WORDS[State.WITHDRAWN])
+            tx.after_commit(partial(self._ended, record, State.WITHDRAWN, Happened.EXECUTION_ENDED, None))
+        tx.after_commit(lambda: self._handover.forget(admission_id))
 
     async def post(self, asking: Asking, params: ConnectionParams, decided: Decided) -> str:
         """Commit a question that nothing waits for, and send it; its id. `decided` is called with the answer.
@@ -250,7 +275,8 @@ class Questions:
         if record.state != "open":
             return _told(record.state, record.result)
         result = validated(record.kind, record.params, params.result)
-        settled, first = await self._settle(params.id, Happened.ANSWERED, result)
+        async with self._handover.taking:
+            settled, first = await self._settle(params.id, Happened.ANSWERED, result)
         decided = self._posted.pop(params.id, None)
         if first:
             if decided is not None:
@@ -270,15 +296,18 @@ class Questions:
                 if record.kind == CONNECTION.kind:
                     told = ConnectionUpdate(op_id=question_id, seq=2, settled=True, settled_by=word)
                     tx.append(record.key, "connection.update", told)
-                tx.after_commit(lambda: self._ended(question_id, state, happened, result))
+                tx.after_commit(lambda: self._ended(record, state, happened, result))
             return record, first
 
         return await self._journal.transact(work)
 
-    def _ended(self, question_id: str, state: State, happened: Happened, result: Params | None) -> None:
+    def _ended(self, record: rows.QuestionRecord, state: State, happened: Happened, result: Params | None) -> None:
+        question_id = record.question_id
         waiter = self._waiters.pop(question_id, None)
         if waiter is not None:
             waiter.end(happened, result)
+        elif result is not None and question_id not in self._posted:
+            self._handover.answered(record, result)
         if happened is not Happened.ANSWERED:
             self._posted.pop(question_id, None)
         self._audience.settled(question_id, REASONS[state], self._profile)

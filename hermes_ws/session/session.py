@@ -113,7 +113,10 @@ class Session:
             record = admissions.find(tx.connection, principal, self.session_id, admission_id=params.admission_id)
             if record is None:
                 raise _not_seen()
-            return admissions.retire(tx, record.key, record.admission_id)[0]
+            retired, done = admissions.retire(tx, record.key, record.admission_id)
+            if done:
+                self._questions.leave(tx, record.key, record.admission_id)
+            return retired
 
         return AdmissionStatus(status=(await self._runtime.journal.transact(work)).status)
 
