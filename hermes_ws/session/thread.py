@@ -64,6 +64,8 @@ class Thread:
         self._active: Execution | None = None
         self._wanted = False
         self._working = False
+        self._resting = False
+        """Whether the last execution left nothing in the queue, and nobody has asked to see to it since."""
         self._admitting = 0
         self.key: Final = place.key
         self.tail: Final[ThreadTail] = place.tail
@@ -87,8 +89,10 @@ class Thread:
 
     @property
     def busy(self) -> bool:
-        """Whether something runs, is about to be claimed, or is being admitted."""
-        return self._active is not None or self._working or self._admitting > 0
+        """Whether something runs, is about to be claimed, or is being admitted. Not any more in the step in which the
+        last execution's `execution.finished` becomes visible: who has seen it finds the thread idle.
+        """
+        return self._active is not None or (self._working and not self._resting) or self._admitting > 0
 
     @property
     def watched(self) -> bool:
@@ -233,6 +237,7 @@ class Thread:
     def wake(self) -> None:
         """See to the queue. Called after something was queued, and when the profile opens with something queued."""
         self._wanted = True
+        self._resting = False
         if not self._working:
             try:
                 self._place.runtime.start_soon(self._work, name=f"queue of {self.key.session_id}")
@@ -258,13 +263,15 @@ class Thread:
 
         def finished() -> None:
             self._active = None
+            self._resting = not execution.leaves_waiting
 
         if not await self._claim(execution, claimed):
             return False
         if self._place.runtime.closing:
             execution.interrupt()  # Claimed while the profile began to close: it ends before anything of it has run.
         await execution.run(finished)
-        return execution.state is ExecutionState.FINISHED
+        # At rest, it looks no further: the session may be closed by now, and another object have its queue.
+        return execution.state is ExecutionState.FINISHED and not self._resting
 
     async def _claim(self, execution: Execution, claimed: Callable[[], None]) -> bool:
         attempt = 0

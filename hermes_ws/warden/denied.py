@@ -17,8 +17,11 @@ _MISSING_SIGNS = (b"no such file or directory", b"filenotfounderror", b"enoent",
 _SOCKET_SIGNS = (b"address family not supported", b"eafnosupport")
 _PATH: Final = re.compile(r"(?<![\w.~/])(/[\w.+@%~-][^\s'\"`:;|&<>(){}\[\],]*)")
 
-_ALWAYS_THERE: Final = (*places.SYSTEM, "/etc", "/dev", "/proc", "/tmp")
+_ALWAYS_THERE: Final = (*places.SYSTEM, "/etc", "/dev", "/proc")
 """What a path may begin with and be there, although nobody granted it."""
+
+_OWN: Final = ("/tmp", "/dev/shm")
+"""What is there in a namespace, but empty: nothing that others put there can be seen."""
 
 
 def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hidden: bool = False) -> str | None:
@@ -26,7 +29,8 @@ def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hid
 
     Nothing for a command that succeeded, failed otherwise, or was not confined. It reads the words of the output, so
     it says "may" and not "was". `hidden`: what is not granted is not there at all; then a missing file is taken for a
-    refusal when a path that nobody granted stands in the command or in its output.
+    refusal when a path that nobody granted stands in the command or in its output. A path below `/tmp` is one when the
+    output says of it that it is missing: a command that only writes there is none the wiser.
     """
     if finished.exit_code == 0 or grants.confine == "off":
         return None
@@ -55,9 +59,17 @@ def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hid
 def _elsewhere(finished: Finished, command: str, grants: Grants) -> bool:
     """Whether a path that nobody granted is spoken of."""
     there = (*_ALWAYS_THERE, *prefixes(), *map(str, grants.read), *map(str, grants.write))
-    text = f"{command}\n{finished.output.decode(errors='replace')}"
+    output = finished.output.decode(errors="replace")
+    missing = "\n".join(
+        line for line in output.splitlines() if any(sign in line.lower().encode() for sign in _MISSING_SIGNS)
+    )
+    return _outside(f"{command}\n{output}", (*there, *_OWN)) or _outside(missing, there)
+
+
+def _outside(text: str, roots: tuple[str, ...]) -> bool:
+    """Whether a path stands in the text that is below none of these."""
     return any(
-        not any(path == root or path.startswith(f"{root}/") for root in there)
+        not any(path == root or path.startswith(f"{root}/") for root in roots)
         for path in map(os.path.normpath, _PATH.findall(text))
     )
 

@@ -10,7 +10,8 @@ import pytest
 from hermes_ws.contract.errors import AdmissionConflict, DirectoryRefused, Draining, NotFound, SessionUnknown
 from hermes_ws.contract.methods.sessions import CreateParams, ListParams
 from hermes_ws.hosting.runtime import ProfileRuntime
-from tests.session.house import OWNER, House, new_session, say
+from hermes_ws.wire.cursor import Cursor
+from tests.session.house import OWNER, House, Viewer, new_session, say
 
 
 async def test_a_session_begins_with_what_it_was_made_with(runtime: ProfileRuntime, tmp_path: Path) -> None:
@@ -153,3 +154,38 @@ async def test_there_is_one_object_per_session_as_long_as_anybody_holds_it(runti
     gc.collect()
     again = await runtime.sessions.get(thread.key.session_id)
     assert await again.thread("main") is thread
+
+
+async def test_who_has_seen_the_last_execution_finish_finds_the_session_idle(runtime: ProfileRuntime) -> None:
+    """In the very step in which the event can be read; and not before the last of those that wait."""
+    session, thread, viewer = await new_session(runtime)
+    found: list[bool] = []
+    place = Cursor(1, 0)
+
+    def look() -> None:
+        nonlocal place
+        taken = thread.tail.take(place, None, 1 << 20)
+        place = taken.cursor
+        found.extend(session.busy for frame in taken.frames if b'"execution.finished"' in frame.json)
+
+    thread.tail.attach(look)
+    await say(thread, "/do wait 0.1", "one")
+    await say(thread, "/do say two", "two")
+    await viewer.until("execution.finished")
+    await viewer.until("execution.finished")
+    thread.tail.detach(look)
+    assert found == [True, False]
+    assert (await runtime.sessions.close(session.session_id)).closed
+
+
+async def test_a_session_that_was_closed_at_once_goes_on_as_another_object(runtime: ProfileRuntime) -> None:
+    """The queue of the closed one takes nothing of what is said to its successor."""
+    session, thread, viewer = await new_session(runtime)
+    for number in range(5):
+        await say(thread, f"/do say {number}", f"input-{number}")
+        await viewer.until("execution.finished", outcome="completed")
+        assert (await runtime.sessions.close(session.session_id)).closed
+        again = await runtime.sessions.get(session.session_id)
+        assert again is not session
+        session, thread = again, await again.thread("main")
+        viewer = await Viewer.of(thread)

@@ -186,6 +186,27 @@ def test_nothing_is_explained_where_nothing_was_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "output", "explained"),
+    [
+        ("cat /homes/b/x", b"cat: /homes/b/x: No such file or directory", True),
+        ("cat /tmp/homes/b/x", b"cat: /tmp/homes/b/x: No such file or directory", True),
+        ("cat /w/x", b"cat: /w/x: No such file or directory", False),
+        ("cat /etc/x", b"cat: /etc/x: No such file or directory", False),
+        ("cat x > /tmp/y", b"cat: x: No such file or directory", False),
+        ("cat /homes/b/x", b"cat: that did not work", False),
+    ],
+)
+def test_what_a_namespace_hides_is_explained_and_what_is_only_missing_is_not(
+    command: str, output: bytes, explained: bool
+) -> None:
+    """The machine's /tmp is hidden as well: a namespace has an empty one of its own."""
+    grants = Grants(write=(Path("/w"),))
+    said = explain_denied(finished(output), grants, command=command, hidden=True)
+    assert (said is not None and "not even visible" in said and "terminal.read" in said) is explained
+    assert explain_denied(finished(output), grants, command=command) is None
+
+
+@pytest.mark.parametrize(
     ("number", "kind"),
     [
         (errno.ENOENT, errors.NotFound),
