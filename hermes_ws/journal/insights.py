@@ -1,4 +1,6 @@
-"""What was done in a home, in numbers. Reads the executions, each of which keeps what it consumed."""
+"""What was done in a home, in numbers. Reads the executions, each of which keeps what it consumed, and what was
+consumed beside them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import Final, final
 import orjson
 
 from hermes_ws.contract.content import Usage
+from hermes_ws.journal import spending
 
 DAY_S: Final = 86_400.0
 
@@ -18,7 +21,7 @@ DAY_S: Final = 86_400.0
 @final
 @dataclass(slots=True)
 class Consumption:
-    """Sums over executions. `cost_usd` is None as long as no execution had a price."""
+    """Sums over executions, and what was consumed beside them. `cost_usd` is None as long as nothing had a price."""
 
     executions: int = 0
     input_tokens: int = 0
@@ -32,6 +35,11 @@ class Consumption:
     def add(self, usage: Usage, outcome: str | None) -> None:
         """Count one execution."""
         self.executions += 1
+        self.outcomes[outcome or "running"] += 1
+        self.spend(usage)
+
+    def spend(self, usage: Usage) -> None:
+        """Count what was consumed, and no execution."""
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.cached_tokens += usage.cached_tokens
@@ -40,7 +48,6 @@ class Consumption:
             self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
         if usage.model:
             self.models[usage.model] += 1
-        self.outcomes[outcome or "running"] += 1
 
 
 @final
@@ -69,14 +76,17 @@ def since(connection: sqlite3.Connection, start: float) -> Report:
         "SELECT started_at, usage, outcome FROM execution WHERE started_at >= ? ORDER BY started_at", (start,)
     )
     for started_at, usage, outcome in rows:
-        day = datetime.fromtimestamp(started_at, UTC).strftime("%Y-%m-%d")
-        for each in (total, days.setdefault(day, Consumption())):
+        for each in (total, days.setdefault(_day(started_at), Consumption())):
             each.add(_usage(usage), outcome)
-    return Report(sessions, messages, total, tuple(days.items()))
+    for at, spent in spending.since(connection, start):
+        for each in (total, days.setdefault(_day(at), Consumption())):
+            each.spend(spent)
+    return Report(sessions, messages, total, tuple(sorted(days.items())))
 
 
 def of_session(connection: sqlite3.Connection, session_id: str) -> Consumption:
-    """What all executions of a session consumed, those of its forks and subagents among them."""
+    """What a session consumed: all its executions, those of its forks and subagents among them, and summaries that were
+    made for a fork or an edit."""
     total = Consumption()
     rows = connection.execute(
         "SELECT e.usage, e.outcome FROM execution e JOIN thread t ON t.id = e.thread WHERE t.session_id = ?",
@@ -84,7 +94,13 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> Consumption:
     )
     for usage, outcome in rows:
         total.add(_usage(usage), outcome)
+    for spent in spending.of_session(connection, session_id):
+        total.spend(spent)
     return total
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
 
 
 def _usage(stored: str | None) -> Usage:

@@ -7,18 +7,18 @@ from typing import cast, final
 
 from pydantic import JsonValue
 
-from hermes_ws.agent.compaction import Compacted, compact
+from hermes_ws.agent.compaction import Compacted
 from hermes_ws.contract.content import Message
 from hermes_ws.contract.errors import NotFound, SessionBusy
-from hermes_ws.contract.events import CompactionComplete
 from hermes_ws.contract.methods.mutations import CompressPayload, ModelPayload, RetryPayload, UndoPayload
 from hermes_ws.journal import admissions, messages, replacement, summaries
 from hermes_ws.journal.admissions import NewAdmission
 from hermes_ws.journal.summaries import Summary
+from hermes_ws.session import shortening
 from hermes_ws.session.briefing import ground_of
 from hermes_ws.session.launch import Launch
 from hermes_ws.session.mutations import Change, Preparation
-from hermes_ws.session.shortening import closing, completed, replaced
+from hermes_ws.session.shortening import closing, completed, replaced, shortened
 from hermes_ws.wire.frames import encode
 
 
@@ -29,6 +29,8 @@ class _Summarised:
 
     made: Compacted | None
     history: list[Message]
+    limit: int
+    """Tokens that the model reads at most."""
 
 
 async def summarised(preparation: Preparation, payload: CompressPayload) -> object:
@@ -37,9 +39,8 @@ async def summarised(preparation: Preparation, payload: CompressPayload) -> obje
     found = await ground_of(runtime, preparation.keys, preparation.session, key)
     history = await runtime.journal.read(lambda connection: summaries.history(connection, key))
     keep = payload.here or found.settings.window.keep
-    async with closing(found.model()) as model:
-        made = await compact(model, history, keep=keep, redaction=found.settings.redaction, focus=payload.focus)
-    return _Summarised(made, history)
+    made = await shortened(runtime, found, key, history, keep=keep, focus=payload.focus)
+    return _Summarised(made, history, found.settings.window.tokens)
 
 
 def compress(change: Change, payload: CompressPayload) -> dict[str, JsonValue]:
@@ -59,7 +60,8 @@ def compress(change: Change, payload: CompressPayload) -> dict[str, JsonValue]:
         result["generation"] = replacement.replace(change.tx, change.key, replaced(made, history))
     else:
         summaries.put(change.tx, change.key, Summary(made.summary, made.first_kept))
-    change.tx.append(change.key, "compaction.complete", CompactionComplete.model_validate(told))
+    hard, kept = payload.mode == "hard", history[made.covered :]
+    shortening.tell(change.tx, change.key, made, hard=hard, kept=kept, limit=change.prepared.limit)
     return {**result, "compressed": True}
 
 

@@ -15,7 +15,7 @@ from typing import Literal, cast, final
 import orjson
 from pydantic import JsonValue
 
-from hermes_ws.agent.compaction import Compacted, compact
+from hermes_ws.agent.compaction import Compacted
 from hermes_ws.contract.content import Message, summary_message
 from hermes_ws.contract.errors import NotFound
 from hermes_ws.contract.events import ThreadForked
@@ -26,11 +26,12 @@ from hermes_ws.journal.receipts import Request
 from hermes_ws.journal.recovery import tell
 from hermes_ws.journal.summaries import Summary
 from hermes_ws.journal.transaction import Transaction
+from hermes_ws.session import shortening
 from hermes_ws.session.briefing import Ground, ground_of
 from hermes_ws.session.launch import Keys
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.session import Session
-from hermes_ws.session.shortening import closing, completed, replaced
+from hermes_ws.session.shortening import replaced, shortened
 
 Mode = Literal["disabled", "none", "soft", "hard"]
 
@@ -70,7 +71,7 @@ async def fork(
     if isinstance(taken, Forked):
         return taken
     found = await ground_of(runtime, keys, session.record, source)
-    plan = await _planned(found, taken, params)
+    plan = await _planned(runtime, found, source, taken, params)
     key = ThreadKey(source.session_id, f"fork-{secrets.token_hex(6)}")
 
     def work(tx: Transaction) -> Forked:
@@ -96,7 +97,8 @@ async def fork(
         if plan.summary is not None:
             summaries.put(tx, key, plan.summary)
         if plan.made is not None:
-            tx.append(key, "compaction.complete", completed(plan.made, hard=plan.mode == "hard", kept=plan.kept))
+            limit = found.settings.window.tokens
+            shortening.tell(tx, key, plan.made, hard=plan.mode == "hard", kept=plan.kept, limit=limit)
         head = tx.head(key)
         answer = Forked(
             session_id=source.session_id,
@@ -149,7 +151,7 @@ def _take(
     return _Source(everything, summary, f"{row[0]}:{row[1]}")
 
 
-async def _planned(found: Ground, taken: _Source, params: ForkParams) -> _Plan:
+async def _planned(runtime: Runtime, found: Ground, key: ThreadKey, taken: _Source, params: ForkParams) -> _Plan:
     asked = params.compaction
     if asked == "disabled":
         return _Plan("disabled", taken.history, taken.summary, None)
@@ -163,8 +165,7 @@ async def _planned(found: Ground, taken: _Source, params: ForkParams) -> _Plan:
     visible = taken.history
     if taken.summary is not None:
         visible = [summary_message(taken.summary.text), *summaries.since(taken.history, taken.summary.first_kept)]
-    async with closing(found.model()) as model:
-        made = await compact(model, visible, keep=keep, redaction=found.settings.redaction, focus=focus)
+    made = await shortened(runtime, found, key, visible, keep=keep, focus=focus)
     if made is None:
         return _Plan("none", taken.history, taken.summary, None)
     if mode == "hard":

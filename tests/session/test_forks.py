@@ -10,7 +10,7 @@ from hermes_ws.contract.errors import ConsentRequired, NotFound
 from hermes_ws.contract.methods.forks import ForkCompaction, Forked, ForkParams
 from hermes_ws.contract.methods.mutations import Mutated, MutateParams
 from hermes_ws.hosting.runtime import ProfileRuntime
-from hermes_ws.journal import messages, summaries
+from hermes_ws.journal import insights, messages, summaries
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.messages import new_id
 from hermes_ws.session.forks import fork
@@ -196,3 +196,34 @@ async def test_a_full_context_is_compacted_before_the_next_request(house: House)
         assert all(each["context_limit"] == 1200 for each in full)
         assert len(await stored(runtime, thread.key)) == 6
         assert (await seen(runtime, thread.key))[0].startswith("Summary of the conversation so far")
+
+
+async def test_what_a_summary_costs_is_counted_for_the_session_and_the_day(runtime: ProfileRuntime) -> None:
+    """A fork's, an edit's, and that of a preview, which was made although nothing changes."""
+
+    async def consumed() -> tuple[int, int, int]:
+        total = await runtime.journal.read(lambda connection: insights.of_session(connection, session.session_id))
+        report = await runtime.journal.read(lambda connection: insights.since(connection, 0.0))
+        assert report.total == total
+        ((_, day),) = report.days
+        assert day == total
+        return total.executions, total.input_tokens, total.output_tokens
+
+    session, thread, viewer = await new_session(runtime)
+    await talk(thread, viewer, "/do say one", "/do say two", "/do say three")
+    before = await consumed()
+    made = await make_fork(runtime, session, thread, compaction=ForkCompaction(mode="soft", keep=2))
+    forked = await consumed()
+    await edit(runtime, session, "compress", here=2, preview=True)
+    previewed = await consumed()
+    await edit(runtime, session, "compress", here=2, mode="hard")
+    edited = await consumed()
+    assert {each[0] for each in (before, forked, previewed, edited)} == {3}, "a summary is no execution"
+    assert before[1] < forked[1] < previewed[1] < edited[1]
+    assert before[2] < forked[2] < previewed[2] < edited[2]
+    for told in (await session.thread(made.thread_id), thread):
+        generation = told.tail.generation
+        page = (await told.events(Cursor(generation, 0), 100)).events
+        (complete,) = (each for each in page if each.type == "compaction.complete")
+        meter = [each for each in page if each.type == "usage.update"][-1]
+        assert meter.payload["context_tokens"] == complete.payload["tokens_after"]
