@@ -78,8 +78,12 @@ class Machine(RuleBasedStateMachine):
         try:
             self.do(self._bring_to_an_end)
         finally:
-            self.world.end()
-            shutil.rmtree(self.directory, ignore_errors=True)
+            self.throw_away()
+
+    def throw_away(self) -> None:
+        """End the world, whatever state it is in."""
+        self.world.end()
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def do(self, fn: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         return self.world.do(fn, *args)
