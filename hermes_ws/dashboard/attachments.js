@@ -1,16 +1,21 @@
-// Files that go with a message. They are read here and sent as text, since that is what a message is made of.
+// Pictures and files that go with a message: dropped, pasted or picked, and sent ahead of it.
 
 import { element, put } from "./dom.js";
 import { text } from "./texts.js";
 
-/** Characters of one file: with the message it must stay below what an input may be. */
-const LONGEST = 200_000;
+/** Files of one message, as many as the server takes. */
+const MOST = 20;
 
-/** @typedef {{name: string, text: string}} Attachment */
+/** @typedef {{file: File, name: string, blob: string | null}} Attachment */
 
 export class Attachments {
-  /** @param {HTMLElement} place where files may be dropped @param {(problem: string) => void} refuse */
-  constructor(place, refuse) {
+  /**
+   * @param {HTMLElement} place where files may be dropped
+   * @param {(file: File) => Promise<string>} send gives the name of what was sent
+   * @param {(problem: string) => void} refuse
+   */
+  constructor(place, send, refuse) {
+    this.send = send;
     this.refuse = refuse;
     /** @type {Attachment[]} */
     this.files = [];
@@ -42,11 +47,19 @@ export class Attachments {
   /** @param {FileList | null | undefined} files */
   async add(files) {
     for (const file of [...(files ?? [])]) {
-      const read = await readText(file);
-      if (read === null) this.refuse(`${file.name}: ${text("attachTextOnly")}`);
-      else this.files.push({ name: file.name, text: read });
+      if (this.files.length >= MOST) return this.refuse(text("attachMost"));
+      /** @type {Attachment} */
+      const added = { file, name: file.name || text("file"), blob: null };
+      this.files.push(added);
+      this.draw();
+      try {
+        added.blob = await this.send(file);
+      } catch (error) {
+        this.refuse(`${added.name}: ${/** @type {Error} */ (error).message}`);
+        this.files = this.files.filter((each) => each !== added);
+      }
+      this.draw();
     }
-    this.draw();
   }
 
   draw() {
@@ -57,6 +70,7 @@ export class Attachments {
           "li.chip",
           {},
           element("span", { dir: "auto" }, file.name),
+          file.blob === null && element("span.soft", { role: "status" }, text("sendingFile")),
           element(
             "button.link",
             {
@@ -74,10 +88,14 @@ export class Attachments {
     );
   }
 
-  /** The message with its files, as blocks; null when there are none. @param {string} said */
-  blocks(said) {
-    if (!this.files.length) return null;
-    return [said, ...this.files.map(fenced)].filter(Boolean).map((each) => ({ type: /** @type {const} */ ("text"), text: each }));
+  /** Whether all of them have been sent. */
+  get whole() {
+    return this.files.every((file) => file.blob !== null);
+  }
+
+  /** As a message names them. */
+  named() {
+    return this.files.map((file) => ({ blob: file.blob ?? "", media_type: TYPE.test(file.file.type) ? file.file.type : "application/octet-stream", name: file.name.slice(0, 255) }));
   }
 
   clear() {
@@ -86,20 +104,5 @@ export class Attachments {
   }
 }
 
-/** A fence longer than any in the file, so that the file cannot end it. @param {Attachment} file */
-function fenced(file) {
-  const longest = Math.max(2, ...[...file.text.matchAll(/`+/g)].map((run) => run[0].length));
-  const fence = "`".repeat(longest + 1);
-  return `${file.name}:\n${fence}\n${file.text}\n${fence}`;
-}
-
-/** @param {File} file */
-async function readText(file) {
-  if (file.size > LONGEST) return null;
-  try {
-    const read = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
-    return read.includes("\0") ? null : read;
-  } catch {
-    return null;
-  }
-}
+/** What the server takes for a media type; browsers add parameters, or say nothing. */
+const TYPE = /^[a-z0-9.+-]+\/[a-z0-9.+-]+$/;

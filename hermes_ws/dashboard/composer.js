@@ -1,6 +1,7 @@
 // Where a message is written: its draft, what was said before, completion, files, commands.
 
 import { Attachments } from "./attachments.js";
+import { put as putBlob } from "./blobs.js";
 import { Completion } from "./completion.js";
 import { element, put } from "./dom.js";
 import { text } from "./texts.js";
@@ -45,7 +46,7 @@ export class Composer {
     this.steer = element("button.steer", { type: "button", hidden: true, onclick: () => this.guide() }, text("steer"));
     this.stop = element("button.stop", { type: "button", hidden: true, onclick: () => pane.stop() }, text("stop"));
     this.root = element("form.composer", {});
-    this.attachments = new Attachments(this.root, pane.problem);
+    this.attachments = new Attachments(this.root, (file) => putBlob(gateway, conversation.profile, file), pane.problem);
     put(
       this.root,
       this.completion.list,
@@ -127,13 +128,14 @@ export class Composer {
 
   async submit() {
     const said = this.input.value.trim();
-    const blocks = this.attachments.blocks(said);
-    if (!said && !blocks) return;
+    const attached = this.attachments.named();
+    if (!said && !attached.length) return;
     this.completion.close();
-    this.pane.problem("");
+    this.pane.problem(this.attachments.whole ? "" : text("stillSending"));
+    if (!this.attachments.whole) return;
     try {
-      if (!blocks && COMMAND.test(said)) await this.command(said);
-      else await this.send(said.startsWith("//") ? said.slice(1) : said, blocks);
+      if (!attached.length && COMMAND.test(said)) await this.command(said);
+      else await this.send(said.startsWith("//") ? said.slice(1) : said || text("attachedAlone"), attached);
       this.attachments.clear();
       this.done(said);
     } catch (error) {
@@ -141,15 +143,14 @@ export class Composer {
     }
   }
 
-  /** @param {string} said @param {{type: "text", text: string}[] | null} [blocks] */
-  async send(said, blocks = null) {
+  /** @param {string} said @param {{blob: string, media_type: string, name: string}[]} [attached] */
+  async send(said, attached = []) {
     // One id for one message: sent again after a lost reply, it is admitted once.
-    const whole = blocks ? JSON.stringify(blocks) : said;
+    const whole = JSON.stringify([said, attached]);
     this.sending = this.sending?.said === whole ? this.sending : { said: whole, id: crypto.randomUUID() };
     const { sessionId: session_id, threadId: thread_id, profile } = this.conversation;
     // The profile goes with it: a session of another one is refused by the server, whatever this page believes.
-    const params = { session_id, profile, thread_id, input_id: this.sending.id };
-    await this.gateway.call("prompt.submit", blocks ? { ...params, content: blocks } : { ...params, text: said });
+    await this.gateway.call("prompt.submit", { session_id, profile, thread_id, input_id: this.sending.id, text: said, attached });
     this.sending = null;
   }
 

@@ -1,7 +1,8 @@
 // One thread as a page shows it: a snapshot, and the events after it folded on.
 
 /**
- * @typedef {{kind: "message", id: string, role: string, text: string, partial: boolean, done: boolean, points?: number}} MessageItem
+ * @typedef {{kind: "message", id: string, role: string, text: string, partial: boolean, done: boolean, points?: number,
+ *            attached?: any[]}} MessageItem
  * @typedef {{kind: "reasoning", id: string, text: string, done: boolean, points?: number}} ReasoningItem
  * @typedef {{kind: "tool", id: string, name: string, arguments: Record<string, any>, output: string, done: boolean,
  *            failed: boolean, duration: number | null}} ToolItem
@@ -80,7 +81,7 @@ export class Conversation extends EventTarget {
     }
     if (message.text) {
       const item = this.message(message.message_id, message.role);
-      Object.assign(item, { text: message.text, done: true });
+      Object.assign(item, { text: message.text, done: true, attached: attachedOf(message) });
     }
     for (const block of message.content ?? []) {
       if (block.type === "tool_call") {
@@ -218,7 +219,7 @@ export class Conversation extends EventTarget {
     if (payload.role === "tool") return null;
     if (!payload.text && !this.byId.has(payload.message_id)) return null;
     const item = this.message(payload.message_id, payload.role);
-    return Object.assign(item, { text: payload.text, partial: payload.partial ?? false, done: true });
+    return Object.assign(item, { text: payload.text, partial: payload.partial ?? false, done: true, attached: attachedOf(payload) });
   }
 
   /** @param {Item} item @param {{offset: number, text: string}} piece */
@@ -269,4 +270,9 @@ export class Conversation extends EventTarget {
   changed(item) {
     this.dispatchEvent(new CustomEvent("change", { detail: item }));
   }
+}
+
+/** The pictures and files of a message. @param {{content?: any[]}} message */
+function attachedOf(message) {
+  return (message.content ?? []).filter((block) => block.type === "image" || block.type === "file");
 }

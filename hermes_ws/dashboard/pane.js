@@ -1,5 +1,6 @@
 // One open conversation: which profile one is in, the transcript, and the composer with its draft.
 
+import { get as getBlob } from "./blobs.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { element, hue, put } from "./dom.js";
@@ -28,6 +29,7 @@ export class Pane {
       edit: (item) => this.edit(item),
       branch: (item) => this.branch(item),
       earlier: () => this.attempt(() => this.earlier()),
+      content: (blob, type) => getBlob(gateway, session.profile, blob, type),
     });
     this.title = element("h1", { dir: "auto" }, text("untitled"));
     this.state = element("span.state", { role: "status" });

@@ -19,7 +19,8 @@ export class Transcript {
   /**
    * @param {import("./conversation.js").Conversation} conversation
    * @param {(markdown: string) => Promise<DocumentFragment | null>} render
-   * @param {{edit: (item: any) => void, branch: (item: any) => void, earlier: () => void}} acts
+   * @param {{edit: (item: any) => void, branch: (item: any) => void, earlier: () => void,
+   *          content: (blob: string, type: string) => Promise<Blob>}} acts
    */
   constructor(conversation, render, acts) {
     this.acts = acts;
@@ -40,6 +41,19 @@ export class Transcript {
     this.frame = 0;
     conversation.addEventListener("change", (event) => this.note(/** @type {CustomEvent} */ (event).detail));
     this.note(null);
+    /** Whether the person reads along at the end. Only scrolling up ends that, and scrolling to the end begins it. */
+    this.along = true;
+    let top = 0;
+    this.scroller.addEventListener("scroll", () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+      if (scrollHeight - scrollTop - clientHeight < NEAR) this.along = true;
+      else if (scrollTop < top) this.along = false;
+      top = scrollTop;
+    });
+    // Rows get their real height when they come into sight, and pictures when they have been fetched.
+    new ResizeObserver(() => {
+      if (this.along) this.scroller.scrollTop = this.scroller.scrollHeight;
+    }).observe(this.list);
   }
 
   /** Draw at most once a frame, however many pieces came. @param {any} item */
@@ -51,8 +65,8 @@ export class Transcript {
 
   draw() {
     this.frame = 0;
-    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
-    const along = scrollHeight - scrollTop - clientHeight < NEAR;
+    const { scrollHeight, scrollTop } = this.scroller;
+    const along = this.along;
     // Who reads along at the end keeps a bounded page; who looks further up keeps what they look at.
     if (along && this.conversation.items.length > MOST_ITEMS + SLACK) this.conversation.trim(MOST_ITEMS);
     const before = this.list.firstElementChild;
@@ -114,6 +128,9 @@ export class Transcript {
         element("button.link", { type: "button", onclick: () => this.acts.branch(item) }, text("branch")),
       );
       row.append(who, body, acts);
+    }
+    if (item.attached?.length && !row.querySelector(".attached")) {
+      body.after(element("ul.attached", {}, item.attached.map((/** @type {any} */ block) => element("li", {}, attached(block, this.acts.content)))));
     }
     const last = body.lastChild;
     if (!item.done || item.role === "user") {
@@ -200,4 +217,28 @@ function copyable(block) {
     setTimeout(() => put(button, text("copy")), 1500);
   });
   block.append(button);
+}
+
+/**
+ * A picture is shown, anything else is named and saved when asked for.
+ * @param {{type: string, blob: string, media_type: string, name: string}} block
+ * @param {(blob: string, type: string) => Promise<Blob>} content
+ */
+function attached(block, content) {
+  if (block.type !== "image") {
+    const save = async () => {
+      const address = URL.createObjectURL(await content(block.blob, "application/octet-stream"));
+      element("a", { href: address, download: block.name }).click();
+      URL.revokeObjectURL(address);
+    };
+    return element("button.link.file", { type: "button", dir: "auto", onclick: () => save().catch(() => undefined) }, `📎 ${block.name}`);
+  }
+  const image = /** @type {HTMLImageElement} */ (element("img", { alt: block.name || text("picture") }));
+  content(block.blob, block.media_type)
+    .then((bytes) => {
+      image.addEventListener("load", () => URL.revokeObjectURL(image.src), { once: true });
+      image.src = URL.createObjectURL(bytes);
+    })
+    .catch(() => undefined);
+  return image;
 }
