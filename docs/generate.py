@@ -16,12 +16,14 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from hermes_ws.cli.commands import IN_VIEW
 from hermes_ws.contract import asyncapi, errors, openrpc, schemas, typescript
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.close_codes import CLOSE_CODES, Return
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.methods.built_in import BUILT_IN
 from hermes_ws.scope.config import ProfileConfig
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +47,7 @@ def pages() -> Mapping[str, str]:
         "docs/reference/errors.md": "".join(_errors()),
         "docs/reference/close-codes.md": "".join(_close_codes()),
         "docs/reference/settings.md": "".join(_settings()),
+        "docs/reference/commands.md": "".join(_commands()),
         "docs/reference/openrpc.json": _json(openrpc.document()),
         "docs/reference/asyncapi.json": _json(asyncapi.document()),
         "docs/reference/schemas.json": _json(schemas.document()),
@@ -74,6 +77,17 @@ def _events() -> Iterator[str]:
     for event in EVENTS.values():
         live = " (live)" if event.live else ""
         yield f"## `{event.type}`{live}\n\n{event.doc} {_sentence(event.payload)}\n\n{_fields(event.payload)}"
+
+
+def _commands() -> Iterator[str]:
+    yield f"# Commands behind a slash\n\n{NOTE}\n"
+    yield "What `hermes-ws chat` does with each. What it does not know itself goes to the server as `slash.exec`; a\n"
+    yield "profile's own quick commands and skills are reached in the same way.\n\n"
+    yield "| Command | In `hermes-ws chat` | On the server (`slash.exec`) |\n| --- | --- | --- |\n"
+    here = dict(IN_VIEW)
+    for name in sorted({*here, *BUILT_IN}):
+        there = BUILT_IN[name].description if name in BUILT_IN else "-"
+        yield f"| `/{name}` | {here.get(name, '`slash.exec`')} | {there} |\n"
 
 
 def _questions() -> Iterator[str]:

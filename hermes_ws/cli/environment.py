@@ -15,6 +15,11 @@ HOME_NAME = "HERMES_HOME"
 URL_NAME = "HERMES_TUI_GATEWAY_URL"
 TOKEN_NAME = "HERMES_TUI_GATEWAY_TOKEN"
 
+HOOKS_NAME = "HERMES_ACCEPT_HOOKS"
+
+YES = ("1", "true", "yes", "on")
+"""What switches a switch of the environment on."""
+
 DEFAULT_HOME = ".hermes"
 """Below the user's home, where `HERMES_HOME` is not set."""
 
@@ -29,6 +34,10 @@ class Surroundings:
     token: str = field(default="", repr=False)
     plain: bool = False
     columns: int | None = None
+    accept_hooks: bool = False
+    state: Path = Path("/nonexistent")
+    environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What a server that is started gets its base from; `start` chooses."""
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Surroundings:
@@ -36,10 +45,14 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Surroundings:
     given = os.environ if environ is None else environ
     home = given.get(HOME_NAME, "")
     columns = given.get("COLUMNS", "")
+    user = Path(given.get("HOME", "/"))
     return Surroundings(
-        home=Path(home) if home else Path(given.get("HOME", "/")) / DEFAULT_HOME,
+        home=Path(home) if home else user / DEFAULT_HOME,
         url=given.get(URL_NAME) or None,
         token=given.get(TOKEN_NAME, ""),
         plain=bool(given.get("NO_COLOR")) or given.get("TERM") == "dumb",
         columns=int(columns) if columns.isascii() and columns.isdigit() and columns != "0" else None,
+        accept_hooks=given.get(HOOKS_NAME, "").lower() in YES,
+        state=Path(given.get("XDG_STATE_HOME") or user / ".local" / "state"),
+        environ=dict(given),
     )

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import signal
 import uuid
+from dataclasses import replace
 from typing import final
 
 import anyio
 from pydantic import ValidationError
 
 from hermes_ws.cli import exits
+from hermes_ws.cli.acting import Acting
 from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
 from hermes_ws.cli.locating import Where
-from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line
+from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line, status_of
 from hermes_ws.cli.question_text import ANSWERABLE, Unanswerable, approval, clarification
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
@@ -43,22 +45,31 @@ class LineMode:
     ) -> None:
         self._where = where
         self._wanted = wanted
+        self._named_profile = wanted.profile
         self._out = out
         self._err = err
-        self._descriptor = descriptor
         self._by_hand = typed_by_hand
         self._view = View(out, err)
+        self._lines = Lines(descriptor)
+        self._acting: Acting | None = None
 
     async def run(self) -> int:
         """Converse until the person leaves, the lines end, or the server cannot be spoken with."""
         try:
+            await self._where.ensured(self._err)
+            self._wanted = replace(self._wanted, profile=self._wanted.profile or self._where.profile)
             async with linked(self._where.locate, Abilities("hermes-ws chat", ANSWERABLE)) as link:
                 opened = await open_session(link, self._wanted, self._err.line)
-                self._greet(opened)
-                return await self._converse(link, opened)
+                while True:
+                    await self._greet(link, opened)
+                    status = await self._converse(link, opened)
+                    if self._acting is None or self._acting.next is None:
+                        return status
+                    opened = self._acting.next
+                    self._view = View(self._out, self._err)
         except ClientError as error:
             self._where.tell(self._err, error)
-            return exits.FAILED
+            return status_of(error)
 
     async def _converse(self, link: Link, opened: Opened) -> int:
         failure: ClientError | None = None
@@ -85,21 +96,23 @@ class LineMode:
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
-        if self._by_hand:
+        if self._by_hand and (self._acting is None or self._acting.next is None):
             self._err.line(f"Detached. To come back: {resume_line(opened, self._wanted)}")
         return status
 
     async def _read(self, link: Link, opened: Opened) -> int:
-        async for line in Lines(self._descriptor):
+        async for line in self._lines:
             if self._by_hand:
                 self._out.returned()
             command = parse(line)
             if isinstance(command, Quit):
                 return exits.DONE
             try:
-                await self._obey(command, link, opened)
+                await self._obey(command, line.strip(), link, opened)
             except ClientError as error:
                 self._where.tell(self._err, error)
+            if self._acting is not None and self._acting.next is not None:
+                return exits.DONE
             self._invite()
         if self._by_hand:
             return exits.DONE
@@ -118,7 +131,9 @@ class LineMode:
 
     # --- commands --------------------------------------------------------------------------------------------------
 
-    async def _obey(self, command: Command, link: Link, opened: Opened) -> None:
+    async def _obey(self, command: Command, line: str, link: Link, opened: Opened) -> None:
+        assert self._acting is not None, "it is made with each session"
+        self._acting.mutations.give_up(line)
         match command:
             case Say():
                 await self._say(command.text, link, opened)
@@ -133,6 +148,12 @@ class LineMode:
                 self._err.line(command.why, Style.WARNING)
             case Quit() | Nothing():
                 pass
+            case _:
+                if not self._by_hand:
+                    await self._view.settled()
+                follow_up = await self._acting.act(command, line, link, opened)
+                if follow_up is not None:
+                    await self._obey(follow_up, line, link, opened)
 
     async def _say(self, text: str, link: Link, opened: Opened) -> None:
         input_id = uuid.uuid4().hex
@@ -179,8 +200,11 @@ class LineMode:
 
     # --- around it -------------------------------------------------------------------------------------------------
 
-    def _greet(self, opened: Opened) -> None:
+    async def _greet(self, link: Link, opened: Opened) -> None:
+        self._acting = Acting(self._view, self._out, self._err, self._wanted)
+        await self._acting.begin(link, opened)
         self._err.line(f"Session: {harmless(opened.session_id)}")
+        self._where.leave_breadcrumb(self._named_profile, opened.session_id)
         if opened.snapshot is not None:
             self._view.history(opened.snapshot.messages or [])
         if self._by_hand:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from typing import final
+from typing import Final, final
 
+import anyio
+
+from hermes_ws.cli import breadcrumb
 from hermes_ws.cli.environment import TOKEN_NAME, URL_NAME, Surroundings
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
+from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint, Reason, discover, remote
+from hermes_ws.client.ensure import Found, State, ensure, find
 from hermes_ws.client.failures import ClientError, ConnectFailed
+
+QUIET_SECONDS: Final = 1.0
+"""A wait that is longer is told about."""
 
 
 @final
@@ -18,6 +26,61 @@ class Where:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
+        self._place = surroundings.home
+        self.profile: str | None = None
+        """The name of this terminal's home where the server of all homes serves it; set by `ensured`."""
+
+    @property
+    def named(self) -> bool:
+        """Whether a URL names the server."""
+        return self._surroundings.url is not None
+
+    async def ensured(self, err: Screen) -> None:
+        """Find the server, or start it; one start at most. Raises ConnectFailed. For a URL nothing is started."""
+        if self.named:
+            return
+        found = await self._waited_for(err)
+        if found.state is not State.READY or found.endpoint is None:
+            message = f"No server for {self._surroundings.home} ({found.state.value}): {found.detail}"
+            raise ConnectFailed(message, retry=False, hint="hermes-ws doctor looks for the cause.")
+        self.profile = found.profile
+        if found.endpoint.socket is not None:
+            self._place = found.endpoint.socket.parent.parent
+
+    async def _waited_for(self, err: Screen) -> Found:
+        found: Found | None = None
+        problem = ""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_tell_of_waiting, err, name="waiting")
+            try:
+                found = await ensure(self._surroundings.home, self._surroundings.environ)
+            except OSError as error:
+                problem = error.strerror or str(error)
+            tasks.cancel_scope.cancel()
+        return found or Found(State.INACCESSIBLE, self._surroundings.home, detail=f"none could be started: {problem}")
+
+    async def found(self, *, starting: Screen | None = None) -> Found:
+        """How it stands with the server that is meant; with `starting`, after one was started where there was none.
+
+        A server that is named is spoken with and never started.
+        """
+        if not self.named:
+            found = await (find(self._surroundings.home) if starting is None else self._waited_for(starting))
+            if found.endpoint is not None and found.endpoint.socket is not None:
+                self._place = found.endpoint.socket.parent.parent
+            self.profile = found.profile
+            return found
+        root = self._surroundings.home
+        try:
+            endpoint = self.locate()
+            async with connect_to(endpoint, Abilities("hermes-ws ensure", live="none")) as gateway:
+                draining = gateway.draining is not None
+        except ConnectFailed as error:
+            state = State.ABSENT if error.retry else State.INACCESSIBLE
+            return Found(state, root, detail=error.message)
+        except ClientError as error:
+            return Found(State.INCOMPATIBLE, root, detail=error.message)
+        return Found(State.DRAINING if draining else State.READY, root, endpoint=endpoint)
 
     def locate(self) -> Endpoint:
         """The endpoint, looked up anew each time. Raises ConnectFailed.
@@ -31,13 +94,17 @@ class Where:
                 message = f"{URL_NAME} cannot be used: {error}."
                 hint = f"It looks like wss://host/ws; the token goes into {TOKEN_NAME}."
                 raise ConnectFailed(message, retry=False, hint=hint) from None
-        home = self._surroundings.home
+        home = self._place
         found = discover(home)
         if isinstance(found, Endpoint):
             return found
         if found.reason is Reason.ABSENT:
             raise ConnectFailed(f"No server runs for {home} ({found.detail}).", retry=True)
         raise ConnectFailed(f"The server of {home} is not used: {found.detail}.", retry=False)
+
+    def leave_breadcrumb(self, profile: str | None, session_id: str) -> None:
+        """Remember the session for this terminal's next `-c`."""
+        breadcrumb.leave(self._surroundings, profile, session_id)
 
     def hint(self, error: ClientError) -> str:
         """What to do about the error; empty where nothing is known to help."""
@@ -53,3 +120,8 @@ class Where:
         hint = self.hint(error)
         if hint:
             screen.line(harmless(hint))
+
+
+async def _tell_of_waiting(err: Screen) -> None:
+    await anyio.sleep(QUIET_SECONDS)
+    err.line("Waiting for the server ...", Style.DIM)

@@ -9,10 +9,16 @@ import click
 
 from hermes_ws import __version__
 from hermes_ws.cli.chat import chat
+from hermes_ws.cli.completion import completion
+from hermes_ws.cli.config import config
 from hermes_ws.cli.doctor import doctor
+from hermes_ws.cli.keep import ensure, logs, open_, stop
+from hermes_ws.cli.profile import profile
 from hermes_ws.cli.serve import serve
+from hermes_ws.cli.session import session
 from hermes_ws.cli.status import status
 from hermes_ws.cli.stdio import stdio
+from hermes_ws.cli.token import token
 
 
 @click.group(
@@ -35,6 +41,16 @@ hermes_ws.add_command(chat)
 hermes_ws.add_command(status)
 hermes_ws.add_command(doctor)
 hermes_ws.add_command(stdio)
+hermes_ws.add_command(ensure)
+hermes_ws.add_command(stop)
+hermes_ws.add_command(logs)
+hermes_ws.add_command(open_, "open")
+hermes_ws.add_command(profile)
+hermes_ws.add_command(session)
+hermes_ws.add_command(session, "sessions")
+hermes_ws.add_command(token)
+hermes_ws.add_command(config)
+hermes_ws.add_command(completion)
 
 
 def main() -> None:

@@ -37,11 +37,13 @@ async def pipe(surroundings: Surroundings, profile: str | None) -> int:
     """Be the pipe until one side ends; the exit status."""
     where = Where(surroundings)
     incoming, outgoing = trio.lowlevel.FdStream(os.dup(0)), trio.lowlevel.FdStream(os.dup(1))
+    screen = Screen(sys.stderr, surroundings)
     try:
+        await where.ensured(screen)
         async with (
             incoming,
             outgoing,
-            open_socket(_bound(where.locate(), profile)) as socket,
+            open_socket(_bound(where.locate(), profile or where.profile)) as socket,
             trio.open_nursery() as nursery,
         ):
             both = _Pipe(socket, nursery.cancel_scope)
@@ -49,7 +51,7 @@ async def pipe(surroundings: Surroundings, profile: str | None) -> int:
             await both.downwards(outgoing)
             nursery.cancel_scope.cancel()
     except ClientError as error:
-        where.tell(Screen(sys.stderr, surroundings), error)
+        where.tell(screen, error)
         return exits.FAILED
     return exits.DONE
 

@@ -13,6 +13,7 @@ from hermes_ws.cli.sanitise import harmless, one_line
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint
+from hermes_ws.client.ensure import State
 from hermes_ws.client.failures import ClientError, ConnectFailed
 from hermes_ws.contract.methods.profiles import PROFILES_LIST, ProfileList, ProfileRow
 from hermes_ws.contract.methods.runtime import RUNTIME_DESCRIBE, Description
@@ -31,24 +32,26 @@ class Report:
 
     async def run(self) -> int:
         """Ask and print; the exit status tells whether there is a server."""
+        found = await self._where.found()
+        if found.endpoint is None or found.state is not State.READY:
+            return self._tell(found.state, ConnectFailed(found.detail, retry=found.state is State.ABSENT))
         try:
-            endpoint = self._where.locate()
+            endpoint = found.endpoint
             async with connect_to(endpoint, Abilities("hermes-ws status", live="none")) as gateway:
                 described = await gateway.call(RUNTIME_DESCRIBE, Empty())
                 profiles = await gateway.call(PROFILES_LIST, Empty())
         except ClientError as error:
-            return self._tell(error)
+            return self._tell(State.INACCESSIBLE, error)
         if self._as_json:
             self._print_json(endpoint, described, profiles)
         else:
             self._print_text(endpoint, described, profiles)
         return exits.DONE
 
-    def _tell(self, error: ClientError) -> int:
+    def _tell(self, how: State, error: ClientError) -> int:
         if self._as_json:
-            absent = isinstance(error, ConnectFailed) and error.retry
             state = {
-                "state": "absent" if absent else "inaccessible",
+                "state": how.value,
                 "message": error.message,
                 "hint": self._where.hint(error),
             }

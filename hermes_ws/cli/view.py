@@ -6,11 +6,13 @@ shown and are open, which execution was last seen, and what became of the inputs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar, final
 
 import anyio
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
+from hermes_ws.cli.opening import Opened
 from hermes_ws.cli.question_text import describe, opened_question
 from hermes_ws.cli.sanitise import harmless, one_line
 from hermes_ws.cli.screen import Screen, Style
@@ -27,6 +29,7 @@ from hermes_ws.contract.events import (
     MessageStart,
     Notice,
     RequestSettled,
+    SessionInfo,
     TextDelta,
     ToolComplete,
     ToolStart,
@@ -59,7 +62,14 @@ class View:
         self._changed = anyio.Event()
         self.questions: dict[str, OpenQuestion] = {}
         self.execution: int | None = None
-        self.lost = False
+        self.revision = 1
+        self.generation: int | None = None
+        self.info: Mapping[str, JsonValue] = {}
+        self.said: list[tuple[str, str]] = []
+        self.lost_rows: dict[str, int | None] = {}
+        self.last_admission: str | None = None
+        self._told_of_loss = False
+        self._printed: set[str] = set()
 
     # --- what the commands need ------------------------------------------------------------------------------------
 
@@ -96,9 +106,26 @@ class View:
         while self.busy and not self.questions and not self.lost:
             await self._changed.wait()
 
+    @property
+    def lost(self) -> bool:
+        """Whether an execution was lost and nobody has said what became of it."""
+        return bool(self.lost_rows)
+
+    def begin(self, opened: Opened, generation: int | None) -> None:
+        """What is known of the session before anything of it is followed."""
+        self.revision, self.info = opened.revision, opened.info
+        self.generation = opened.generation if generation is None else generation
+
+    def resolved(self, admission_id: str) -> None:
+        """Somebody has said what became of a lost execution."""
+        self.lost_rows.pop(admission_id, None)
+
     def history(self, messages: list[Message]) -> None:
         """What was said before."""
         for message in messages:
+            self._printed.add(message.message_id)
+            if message.role == "user":
+                self.said.append((message.message_id, message.text))
             if message.role != "tool" and message.text:
                 self._out.line(f"{message.role}: {harmless(message.text)}")
 
@@ -123,7 +150,12 @@ class View:
             self._texts.drop()
             self._out.finish_line()
             self._err.line("The history was replaced; it follows from its beginning.", Style.WARNING)
+            self._forget()
         self._catch_up(item.snapshot)
+
+    def _forget(self) -> None:
+        """The journal begins anew. What is printed stays, and is not printed again."""
+        self.said.clear()
 
     def _catch_up(self, snapshot: Snapshot) -> None:
         self.questions = {id: each for id, each in self.questions.items() if id in {q.id for q in snapshot.questions}}
@@ -132,7 +164,8 @@ class View:
         self.execution = None if snapshot.execution is None else snapshot.execution.execution_generation
         for row in snapshot.pending:
             if row.status == "unknown":
-                self._lose(row.admission_id)
+                self._lose(row.admission_id, row.execution_generation)
+        self.revision, self.info = snapshot.revision, snapshot.info
         if snapshot.in_progress is not None:
             self._grow(snapshot.in_progress.message_id, 0, snapshot.in_progress.text)
 
@@ -160,6 +193,14 @@ class View:
                     self.submitted(queued.input_id, queued.admission_id)
             case "execution.started":
                 self.execution = _read(ExecutionStarted, event).execution_generation
+                self.generation = max(self.generation or 0, self.execution)
+            case "session.info":
+                known = _read(SessionInfo, event)
+                self.revision, self.info = known.revision, known.info
+            case "thread.rebased":
+                self._texts.drop()
+                self._forget()
+                self._out.line("(the conversation was edited)", Style.DIM)
             case "execution.finished":
                 self._end(_read(ExecutionFinished, event), event.admission_id)
                 if event.execution_generation == self.execution:
@@ -168,7 +209,7 @@ class View:
                 self.execution = None
                 lost = _read(ExecutionLost, event)
                 if not lost.resumes:
-                    self._lose(lost.admission_id)
+                    self._lose(lost.admission_id, lost.execution_generation)
             case "notice":
                 self._notice(_read(Notice, event))
             case _:
@@ -180,6 +221,11 @@ class View:
         self._out.write(harmless(self._texts.grow(message_id, offset, piece)))
 
     def _message(self, message: MessageComplete, admission_id: str | None) -> None:
+        if message.role == "user":
+            self.said.append((message.message_id, message.text))
+        if message.message_id in self._printed:
+            return
+        self._printed.add(message.message_id)
         if message.role == "tool" or (message.role == "user" and admission_id in self._own):
             return
         if message.role == "user":
@@ -216,6 +262,8 @@ class View:
 
     def _end(self, finished: ExecutionFinished, admission_id: str | None) -> None:
         if admission_id is not None:
+            self.last_admission = admission_id
+            self.resolved(admission_id)
             self._finished[admission_id] = finished.outcome
         self._out.finish_line()
         if finished.error is not None:
@@ -225,11 +273,14 @@ class View:
         elif finished.outcome != "completed":
             self._out.line(f"({finished.outcome})", Style.WARNING)
 
-    def _lose(self, admission_id: str) -> None:
+    def _lose(self, admission_id: str, generation: int | None) -> None:
         self._finished[admission_id] = "lost"
-        if not self.lost:
-            self.lost = True
+        if not self._told_of_loss:
+            self._told_of_loss = True
             self._out.line(LOST, Style.WARNING)
+        if admission_id not in self.lost_rows:
+            self._out.line(f"/discard {harmless(admission_id)}", Style.STRONG)
+        self.lost_rows[admission_id] = generation
 
     def _notice(self, notice: Notice) -> None:
         self._out.line(f"{notice.level}: {harmless(notice.message)}", Style.DIM)

@@ -49,7 +49,13 @@ CONSENT_BYTES: Final = 12
 """Of the token that stands for one request: it is told apart from others, and kept from nobody."""
 
 SESSION_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
-    {"model.name": "model", "model.provider": "provider", "agent.max_turns": "max_turns", "agent.toolsets": "toolsets"}
+    {
+        "model.name": "model",
+        "model.provider": "provider",
+        "agent.max_turns": "max_turns",
+        "agent.toolsets": "toolsets",
+        "yolo": "yolo",
+    }
 )
 """The settings that a session can have of its own, by what they are called in its launch request."""
 
@@ -89,6 +95,8 @@ async def _set_in_session(call: ProfileCall, params: ConfigSetParams) -> ConfigS
         known = ", ".join(SESSION_SETTINGS)
         raise InvalidParams(f"A session has no {params.key} of its own.", hint=f"It can have {known}.", path="key")
     scope = call.runtime.scope
+    if name == "yolo" and params.value:
+        require(call, Right.ANSWER, "yolo")
     if name in ("model", "provider"):
         asked: JsonValue = params.value if params.value is not None else public_view(scope.config, params.key)
         model = scope.config.model.model_copy(update={"name" if name == "model" else name: asked})
@@ -104,6 +112,8 @@ async def _set_in_session(call: ProfileCall, params: ConfigSetParams) -> ConfigS
         ),
         call.principal.name,
     )
+    if name == "yolo":
+        return ConfigSet(profile=scope.profile.text, key=params.key, value=bool(params.value), scope="session")
     value = params.value if params.value is not None else public_view(scope.config, params.key)
     return ConfigSet(profile=scope.profile.text, key=params.key, value=value, scope="session")
 

@@ -106,6 +106,11 @@ class ProfileHome:
     def token(self) -> Path:
         return self.run / "token"
 
+    @property
+    def address(self) -> Path:
+        """Where a browser finds the server that was started last."""
+        return self.run / "address"
+
     def contains(self, path: Path) -> bool:
         """Whether `path`, with all links resolved, is this home or lies in it."""
         return Path(os.path.realpath(path)).is_relative_to(self.path)

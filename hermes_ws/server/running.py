@@ -157,6 +157,7 @@ async def _listen(
         token = mint(home.token)
         path = options.socket or home.socket
         tcp = await sockets.listen_tcp(options.host, options.port, tls)
+        home.address.write_text(f"{'http' if tls is None else 'https'}://{options.host}:{tcp.port}\n", "ascii")
         unix = sockets.listen_unix(path)
     document = orjson.dumps(openrpc.document())
     events = orjson.dumps(asyncapi.document())

@@ -6,7 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
+from hermes_ws.cli.commands import (
+    HELP,
+    IN_VIEW,
+    Answer,
+    Approve,
+    Command,
+    Discard,
+    Edit,
+    Help,
+    New,
+    Nothing,
+    Quit,
+    Say,
+    Slash,
+    Stop,
+    Tools,
+    Undo,
+    Usage,
+    Wrong,
+    Yolo,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +47,31 @@ from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing
         ("/quit", Quit()),
         ("/exit", Quit()),
         ("/detach", Quit()),
+        ("/discard a-1", Discard("a-1")),
+        ("/title A new name", Edit("rename", (("title", "A new name"),))),
+        ("/title", Slash("/title")),
+        ("/model", Slash("/model")),
+        ("/model small", Edit("model", (("model", "small"),))),
+        ("/model small --provider loopback", Edit("model", (("model", "small"), ("provider", "loopback")))),
+        ("/compress", Edit("compress")),
+        ("/compact here", Edit("compress", (("here", 2),))),
+        ("/compress here 4 --preview", Edit("compress", (("preview", True), ("here", 4)))),
+        ("/compress the tests", Edit("compress", (("focus", "the tests"),))),
+        ("/branch", Edit("branch")),
+        ("/fork side", Edit("branch", (("title", "side"),))),
+        ("/undo", Undo(1)),
+        ("/undo 3", Undo(3)),
+        ("/retry", Edit("retry")),
+        ("/yolo", Yolo(None)),
+        ("/yolo on", Yolo(on=True)),
+        ("/yolo off", Yolo(on=False)),
+        ("/new", New(None)),
+        ("/reset other", New("other")),
+        ("/clear", New(None)),
+        ("/usage", Usage("/usage")),
+        ("/tools", Tools()),
+        ("/status", Slash("/status")),
+        ("/shrug q1 once", Slash("/shrug q1 once")),
     ],
 )
 def test_a_line_means(line: str, meaning: Command) -> None:
@@ -33,7 +79,25 @@ def test_a_line_means(line: str, meaning: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["/approve", "/approve q1", "/answer q1", "/answer", "/stop now", "/shrug q1 once", "/"]
+    "line",
+    [
+        "/approve",
+        "/approve q1",
+        "/answer q1",
+        "/answer",
+        "/stop now",
+        "/",
+        "/discard",
+        "/undo x",
+        "/undo 0",
+        "/yolo maybe",
+        "/compress --aggressive",
+        "/compress here 0",
+        "/model a b",
+        "/model --global",
+        "/tools x",
+        "/retry it",
+    ],
 )
 def test_a_line_that_cannot_be_meant_so_is_explained_and_never_said(line: str) -> None:
     meaning = parse(line)
@@ -44,6 +108,12 @@ def test_a_line_that_cannot_be_meant_so_is_explained_and_never_said(line: str) -
 @given(st.text())
 def test_any_line_has_a_meaning(line: str) -> None:
     parse(line)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in IN_VIEW])
+def test_what_the_view_does_itself_is_not_sent_to_the_server_with_its_usual_words(name: str) -> None:
+    words = {"approve": " q1 once", "answer": " q1 yes", "discard": " a1", "model": " m", "title": " t"}
+    assert not isinstance(parse(f"/{name}{words.get(name, '')}"), Slash | Wrong | Say)
 
 
 def test_help_fits_a_narrow_terminal() -> None:

@@ -40,7 +40,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 def test_help_has_examples(name: str) -> None:
     shown = invoke(name, "--help")
     assert shown.exit_code == 0
-    assert f"hermes-ws {name}" in shown.output.split("Examples:")[1]
+    assert f"hermes-ws {hermes_ws.commands[name].name}" in shown.output.split("Examples:")[1]
 
 
 def test_the_version_is_the_version_of_the_package() -> None:
@@ -55,7 +55,7 @@ def test_the_version_is_the_version_of_the_package() -> None:
         (["chat", "-q", "x" * 500_001], "at most 500000"),
         (["chat", "--profile", ""], "--profile is blank"),
         (["chat", "--resume", ""], "--resume is blank"),
-        (["chat", "--worktree"], "No such option"),
+        (["chat", "--compact"], "No such option"),
         (["chat", "hello"], "unexpected extra argument"),
         (["status", "--yaml"], "No such option"),
         (["serve", "--port", "70000"], "not in the range"),

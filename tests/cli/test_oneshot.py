@@ -10,6 +10,7 @@ import pytest
 
 from hermes_ws.contract.errors import DirectoryRefused
 from hermes_ws.contract.methods.threads import PendingRow
+from hermes_ws.contract.questions import QUESTIONS
 from tests.cli.conftest import COMMAND, PATIENCE, Run, environment
 from tests.client.peer import Peer
 
@@ -65,7 +66,7 @@ def test_a_question_is_printed_and_left_open(peer: Peer, run: Run) -> None:
 
 def test_it_declares_all_kinds_of_questions(peer: Peer, run: Run) -> None:
     run("chat", "-q", "say hi")
-    assert peer.declared[0]["server_requests"] == ["approval", "clarify"]
+    assert peer.declared[-1]["server_requests"] == sorted(QUESTIONS)
 
 
 def test_a_question_that_is_open_already_is_printed_on_resume(peer: Peer, run: Run) -> None:
@@ -184,10 +185,12 @@ def test_a_reader_that_went_away_is_no_failure_of_the_work(peer: Peer, home: Pat
 
 
 @pytest.mark.parametrize("command", [["chat", "-q", "hi"], ["chat"], ["status"]])
-def test_without_a_server_it_says_how_to_start_one(home: Path, run: Run, command: list[str]) -> None:
+def test_a_home_that_must_not_be_trusted_is_refused_with_the_reason(home: Path, run: Run, command: list[str]) -> None:
+    home.chmod(0o777)
     done = run(*command)
     assert (done.stdout, done.returncode) == ("", 1)
-    assert f"Start one with: HERMES_HOME={home} hermes-ws serve" in done.stderr
+    assert f"{home} can be written by others" in done.stderr
+    assert not (home / "logs").exists(), "no server was started"
 
 
 def test_a_server_that_is_named_is_that_one_or_an_error(peer: Peer, run: Run) -> None:

@@ -89,11 +89,26 @@ def test_status_says_what_is_served(environment: dict[str, str]) -> None:
     assert "second" in done.stdout
 
 
-def test_without_a_server_it_says_how_to_start_one(base_environment: dict[str, str], tmp_path: Path) -> None:
-    done = command({**base_environment, "HERMES_HOME": str(tmp_path)}, "chat", "-q", "hello")
-    assert done.returncode == 1
-    assert "hermes-ws serve" in done.stderr
-    assert list(tmp_path.iterdir()) == []
+def test_without_a_server_one_is_started_found_again_and_stopped(
+    base_environment: dict[str, str], tmp_path: Path
+) -> None:
+    """PROC: one start serves all; `stop` waits until it is gone, and status tells so."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    own = {**base_environment, "HERMES_HOME": str(tmp_path / "home")}
+    try:
+        done = command(own, "chat", "-Q", "-q", "/do say hello")
+        assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
+        ensured = json.loads(command(own, "ensure", "--json").stdout)
+        assert (ensured["state"], ensured["profile"]) == ("ready", None)
+        assert "serving" in command(own, "logs").stdout
+        link = command(own, "open").stdout.strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#ticket=\S+", link)
+    finally:
+        stopped = command(own, "stop", "--within", "0")
+    assert stopped.returncode == 0, stopped.stderr
+    told = command(own, "status", "--json")
+    assert (told.returncode, json.loads(told.stdout)["state"]) == (1, "absent")
+    assert command(own, "stop").returncode == 0
 
 
 def test_an_unknown_profile_is_an_error_and_no_other_is_used_instead(environment: dict[str, str]) -> None:

@@ -83,6 +83,7 @@ class ConfigurePayload(Params):
     provider: str | None = Field(default=None, min_length=1, max_length=100)
     max_turns: int | None = Field(default=None, ge=1, le=10_000)
     toolsets: list[str] | None = None
+    yolo: bool | None = None
 
 
 class DeletePayload(Params):
