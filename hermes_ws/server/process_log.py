@@ -6,11 +6,18 @@ connections and incidents: a bug of ours, with its stack but without the values 
 
 from __future__ import annotations
 
+import logging
 import traceback
-from typing import TextIO, final
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Final, TextIO, final
 
 import structlog
 from pydantic import JsonValue
+
+PACKAGE: Final = "hermes_ws"
+"""The name above the loggers of all rooms."""
 
 
 @final
@@ -42,5 +49,40 @@ class ProcessLog:
 
     def incident(self, incident: str, bug: BaseException, **fields: JsonValue) -> None:
         """A bug of ours. Frames and the type are logged; the message is not, since it may quote what a profile said."""
-        stack = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(bug.__traceback__)]
-        self._log.error("incident", incident=incident, kind=type(bug).__name__, stack=stack, **fields)
+        told = {"kind": type(bug).__name__, "stack": _frames(bug.__traceback__)}
+        self._log.error("incident", incident=incident, **told, **fields)
+
+    @contextmanager
+    def hearing(self) -> Generator[None]:
+        """While this lasts, what rooms that do not know this log say to Python's own logging stands here as well."""
+        package = logging.getLogger(PACKAGE)
+        heard = _Heard(self)
+        before = package.level
+        package.addHandler(heard)
+        package.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            package.setLevel(before)
+            package.removeHandler(heard)
+
+    def heard(self, record: logging.LogRecord) -> None:
+        """What somebody said, and of the failure that it is about the frames and the type."""
+        told: dict[str, JsonValue] = {"room": record.name.removeprefix(f"{PACKAGE}.")}
+        if record.exc_info and record.exc_info[0] is not None:
+            told |= {"kind": record.exc_info[0].__name__, "stack": _frames(record.exc_info[2])}
+        self._log.log(record.levelno, record.getMessage(), **told)
+
+
+@final
+class _Heard(logging.Handler):
+    def __init__(self, log: ProcessLog) -> None:
+        super().__init__()
+        self._to = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._to.heard(record)
+
+
+def _frames(stack: TracebackType | None) -> list[JsonValue]:
+    return [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(stack)]

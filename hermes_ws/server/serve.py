@@ -48,9 +48,11 @@ def main(options: ServeOptions) -> int:
     if start is None:
         _begin_anew(split(os.environ))
     _hide()
+    from hermes_ws.server.process_log import ProcessLog
     from hermes_ws.server.running import run
 
-    return run(options, start)
+    with ProcessLog(sys.stderr).hearing():
+        return run(options, start)
 
 
 def _inherited() -> StartEnvironment | None:

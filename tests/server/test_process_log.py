@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 
 from hermes_ws.server.process_log import ProcessLog
 
@@ -39,4 +40,22 @@ def test_an_incident_tells_where_and_not_what() -> None:
     line = json.loads(stream.getvalue())
     assert (line["incident"], line["kind"], line["method"]) == ("abc", "ValueError", "config.get")
     assert any("test_process_log.py" in each for each in line["stack"])
+    assert "somebody typed" not in stream.getvalue()
+
+
+def test_what_other_rooms_say_stands_in_it_too_without_what_a_failure_said() -> None:
+    stream = io.StringIO()
+    room = logging.getLogger("hermes_ws.somewhere.deep")
+    with ProcessLog(stream).hearing():
+        room.warning("no more than %d", 4)
+        room.debug("this is nobody's business")
+        try:
+            raise ValueError("a value that somebody typed")
+        except ValueError:
+            room.exception("it ended")
+    room.warning("nobody hears this here")
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert (first["event"], first["level"], first["room"]) == ("no more than 4", "warning", "somewhere.deep")
+    assert (second["event"], second["level"], second["kind"]) == ("it ended", "error", "ValueError")
+    assert any("test_process_log.py" in each for each in second["stack"])
     assert "somebody typed" not in stream.getvalue()
