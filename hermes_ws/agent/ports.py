@@ -182,8 +182,24 @@ class Hands(Protocol):
         """The session's directory, absolute and resolved."""
         ...
 
-    async def run(self, command: str, *, cwd: Path | None, deadline_s: float, on_output: Callable[[str], None]) -> Ran:
-        """Run a command line to its end or deadline. Cancelling ends the whole process group before this returns."""
+    @property
+    def gains_rights(self) -> bool:
+        """Whether a command can become another user: not where it is confined."""
+        ...
+
+    async def run(
+        self,
+        command: str,
+        *,
+        cwd: Path | None,
+        deadline_s: float,
+        on_output: Callable[[str], None],
+        password: str | None = None,
+    ) -> Ran:
+        """Run a command line to its end or deadline. Cancelling ends the whole process group before this returns.
+
+        `password` is given to each `sudo` in it, on its standard input, and is hidden in the output.
+        """
         ...
 
     async def read(self, path: Path, *, offset: int, limit: int) -> ReadFile:

@@ -6,7 +6,7 @@ them into one read-only table, from which validation, dispatch, documentation an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar, final
@@ -80,6 +80,11 @@ class Method(Generic[P, R]):
     def audited(self) -> bool:
         """Whether it is written down who called it: whatever takes more than looking."""
         return self.right not in (Right.NONE, Right.OBSERVE)
+
+    def opened_by(self, rights: Collection[Right]) -> bool:
+        """Whether somebody with these rights may call it, with some parameters at least."""
+        opening = (Right.NONE, *rights)
+        return self.right in opening or any(right in opening for _, _, right in self.instead)
 
     def right_for(self, params: Params) -> Right:
         """The right that a request with these parameters needs, before what `demands` adds."""

@@ -373,8 +373,7 @@ def _nothing_after(step: Step) -> None:
 
 
 def _authorise(connection: Caller, method: AnyMethod) -> None:
-    known = {Right.NONE, *connection.principal.rights}
-    if method.right not in known and known.isdisjoint(right for _, _, right in method.instead):
+    if not method.opened_by(connection.principal.rights):
         raise lacking(connection.principal.name, method.right, method.name)
     if method.whole and (connection.profile is not None or connection.principal.profiles is not None):
         raise PermissionDenied(

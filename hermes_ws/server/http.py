@@ -22,8 +22,8 @@ from hermes_ws.server.ports import Pages
 WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws")
 """Where a WebSocket is: all profiles, or one."""
 
-CONTRACT_PATH: Final = re.compile(r"(?:/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63}))?/(rpc|events)")
-"""Where the contract is spoken without a WebSocket: requests, and the events of a thread."""
+CONTRACT_PATH: Final = re.compile(r"(?:/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63}))?/(?:rpc|(events)|blob/([0-9a-f]{64}))")
+"""Where the contract is spoken without a WebSocket: requests, the events of a thread, and whole contents."""
 
 DASHBOARD_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -87,21 +87,23 @@ _PAGES: Mapping[str, Page] = MappingProxyType(
 @final
 @dataclass(frozen=True, slots=True)
 class ContractTarget:
-    """A request that speaks the contract: `POST /rpc` or `GET /events`, on all profiles or the one that it names."""
+    """A request that speaks the contract: `POST /rpc`, `GET /events` or `GET /blob/<hash>`, on all profiles or the one
+    that it names."""
 
     events: bool
     profile: str | None
+    blob: str | None = None
 
     @property
     def method(self) -> str:
         """The HTTP method that it takes."""
-        return "GET" if self.events else "POST"
+        return "POST" if self.blob is None and not self.events else "GET"
 
 
 def contract_target(target: bytes) -> ContractTarget | None:
     """Whether an address is one at which the contract is spoken."""
     matched = CONTRACT_PATH.fullmatch(target.decode("latin-1").partition("?")[0])
-    return None if matched is None else ContractTarget(matched[2] == "events", matched[1])
+    return None if matched is None else ContractTarget(matched[2] is not None, matched[1], matched[3])
 
 
 def plain(status: int, *headers: tuple[str, str]) -> Answer:
@@ -143,7 +145,7 @@ def response_of(answer: Answer, *, close: bool) -> h11.Response:
     headers = [
         ("Date", formatdate(usegmt=True)),
         ("Content-Type", answer.type),
-        ("Content-Length", str(len(answer.body))),
+        *(() if "Content-Length" in own else (("Content-Length", str(len(answer.body))),)),
         # Two policies would both hold: an answer that brings its own has no other.
         *(header for header in SECURITY_HEADERS if header[0] not in own),
         *answer.headers,

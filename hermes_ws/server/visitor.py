@@ -21,7 +21,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from hermes_ws.contract.errors import HermesError
-from hermes_ws.server import events_http, login, rpc_http
+from hermes_ws.server import blob_http, events_http, login, rpc_http
 from hermes_ws.server.connection import silent_logger
 from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
 from hermes_ws.server.events_http import Listening, Wish
@@ -234,6 +234,9 @@ class Visitor:
         body = await self._body(h11_connection, site.limits.frame_bytes)
         if body is None:
             return plain(413)
+        if target.blob is not None:
+            whole = (self._dispatcher, principal, profile, target.blob, h11_connection, self._send)
+            return await blob_http.serve(*whole) or False
         if not target.events:
             return await rpc_http.call(self._dispatcher, principal, profile, body)
         _, _, query = request.target.decode("latin-1").partition("?")

@@ -42,9 +42,10 @@ class Backend(Protocol):
         ...
 
     async def run(
-        self, command: str, directory: Path, deadline_s: float, on_output: Callable[[bytes], None]
+        self, command: str, directory: Path, deadline_s: float, on_output: Callable[[bytes], None], said: bytes = b""
     ) -> tuple[Finished, str | None]:
-        """Run a command line to its end or deadline; and what a refusal means, when it ended with one."""
+        """Run a command line to its end or deadline; and what a refusal means, when it ended with one. `said` is its
+        input."""
         ...
 
     async def open(
@@ -103,7 +104,7 @@ class Local:
         )
 
     async def run(
-        self, command: str, directory: Path, deadline_s: float, on_output: Callable[[bytes], None]
+        self, command: str, directory: Path, deadline_s: float, on_output: Callable[[bytes], None], said: bytes = b""
     ) -> tuple[Finished, str | None]:
         """In a shell of its own."""
         granted = await self._granted()
@@ -113,6 +114,7 @@ class Local:
             env=self._environment(None),
             deadline_s=deadline_s,
             output_bytes=self._scope.terminal.output_bytes,
+            stdin=said,
         )
         finished = await granted.warden.run(order, on_output)
         hidden = granted.warden.confinement.bubblewrap

@@ -15,6 +15,7 @@ from hermes_ws.journal.address import ThreadKey
 from hermes_ws.scope.environment import child_environment
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.backends import backend_for
+from hermes_ws.session.elevating import PASSWORD_SHOWN, with_password
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.text_stream import TextStream
 from hermes_ws.warden.grants import Command, Looking
@@ -44,22 +45,39 @@ class SessionHands:
         self._backend = backend_for(runtime, scope, cwd, None if thread is None else thread.session_id)
         self.cwd = cwd
 
-    async def run(self, command: str, *, cwd: Path | None, deadline_s: float, on_output: Callable[[str], None]) -> Ran:
+    @property
+    def gains_rights(self) -> bool:
+        """On another machine and in a container, and here where nothing is confined."""
+        return self._scope.terminal.backend != "local" or self._scope.terminal.confine == "off"
+
+    async def run(
+        self,
+        command: str,
+        *,
+        cwd: Path | None,
+        deadline_s: float,
+        on_output: Callable[[str], None],
+        password: str | None = None,
+    ) -> Ran:
         """Run a command line in a shell. Cancelling ends it and all that it started before this returns.
 
         Raises `DirectoryRefused` for a directory outside of the grants, `WardenFailed`, `ConfinementUnavailable`.
         """
         directory = self._backend.directory(cwd)
-        stream = TextStream(self._scope.secrets.redactor(), on_output)
+        secrets, said = self._scope.secrets, b""
+        if password is not None:
+            command, said = with_password(command), password.encode() + b"\n"
+            secrets = secrets.hiding({PASSWORD_SHOWN: password})
+        stream = TextStream(secrets.redactor(), on_output)
         deadline = min(deadline_s, self._scope.terminal.deadline_s)
-        finished, explanation = await self._backend.run(command, directory, deadline, stream.feed)
+        finished, explanation = await self._backend.run(command, directory, deadline, stream.feed, said)
         stream.flush()
         return Ran(
             exit_code=finished.exit_code,
             signal=finished.signal,
             timed_out=finished.timed_out,
             truncated=finished.truncated,
-            output=self._scope.secrets.redact(finished.output.decode(errors="replace")),
+            output=secrets.redact(finished.output.decode(errors="replace")),
             duration_ms=finished.duration_ms,
             explanation=explanation,
         )

@@ -78,12 +78,12 @@ class Remote:
         return self._cwd if cwd is None else self.place(cwd)
 
     async def run(
-        self, command: str, directory: Path, deadline_s: float, on_output: Callable[[bytes], None]
+        self, command: str, directory: Path, deadline_s: float, on_output: Callable[[bytes], None], said: bytes = b""
     ) -> tuple[Finished, str | None]:
         """Run it in a shell over there. Raises `NotFound` for a directory that is not there."""
-        script = scripts.command(command, directory, self._secrets())
+        script = scripts.command(command, directory, self._secrets(), lines=said.count(b"\n"))
         kept = HeadAndTail(self._scope.terminal.output_bytes, on_output)
-        finished = await self._say(script, b"", deadline_s, kept)
+        finished = await self._say(script, said, deadline_s, kept)
         if finished.exit_code == scripts.NO_DIRECTORY:
             raise scripts.problem(finished.exit_code, directory)
         return finished, None

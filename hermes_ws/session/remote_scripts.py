@@ -75,10 +75,13 @@ def _begin(directory: Path, env: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def command(line: str, directory: Path, env: Mapping[str, str]) -> str:
-    """Run a command line to its end, or to that of the input."""
+def command(line: str, directory: Path, env: Mapping[str, str], *, lines: int = 0) -> str:
+    """Run a command line to its end, or to that of the input. Its own input are the first `lines` of that, 0 or 1."""
+    watched = _WATCHED
+    if lines:
+        watched = "IFS= read -r i\n" + watched.replace('$s "$@" </dev/null', 'printf \'%s\\n\' "$i" | $s "$@"')
     shell = "c=/bin/sh; command -v bash >/dev/null 2>&1 && c=bash"
-    return f'{_begin(directory, env)}\n{shell}\nset -- "$c" -c {shlex.quote(line)}\n{_WATCHED}'
+    return f'{_begin(directory, env)}\n{shell}\nset -- "$c" -c {shlex.quote(line)}\n{watched}'
 
 
 def program(argv: Sequence[str], directory: Path, env: Mapping[str, str], *, followed: bool) -> str:

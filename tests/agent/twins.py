@@ -146,8 +146,19 @@ class HandsTwin:
     ended: list[str] = field(default_factory=list)
     background: dict[str, Background] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    passwords: list[str | None] = field(default_factory=list)
+    gains_rights: bool = False
 
-    async def run(self, command: str, *, cwd: Path | None, deadline_s: float, on_output: Callable[[str], None]) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        cwd: Path | None,
+        deadline_s: float,
+        on_output: Callable[[str], None],
+        password: str | None = None,
+    ) -> Ran:
+        self.passwords.append(password)
         self.ran.append((command, cwd, deadline_s))
         try:
             await trio.sleep(self.delay_s)

@@ -143,6 +143,7 @@ class House:
     people: People = field(default_factory=People)
     launch_secrets: Mapping[str, str] = field(default_factory=dict[str, str])
     host: Host | None = None
+    path: str = "/usr/local/bin:/usr/bin:/bin"
 
     def home(self, name: str, *, config: str = "", env: str = "") -> Path:
         """Make a home, or change the files of one."""
@@ -158,7 +159,7 @@ class House:
 
     def make_host(self) -> Host:
         start = StartEnvironment(
-            base={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
+            base={"PATH": self.path, "LANG": "C.UTF-8"},
             parameters={},
             launch_secrets=self.launch_secrets,
         )

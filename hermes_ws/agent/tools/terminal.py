@@ -9,6 +9,7 @@ from pydantic import Field
 
 from hermes_ws.agent.ports import Ran, ToolOutcome
 from hermes_ws.agent.tools.output import fit
+from hermes_ws.agent.tools.sudo import CANNOT, calls_sudo, password_for
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.model import Params
 
@@ -47,10 +48,17 @@ async def _run(params: TerminalParams, context: ToolContext) -> ToolOutcome:
     if params.background:
         started = await context.hands.start(params.command, cwd=cwd)
         return ToolOutcome(f"Started in the background as {started.process_id}; see it with the tool `process`.")
-    ran = await context.hands.run(params.command, cwd=cwd, deadline_s=deadline, on_output=context.progress)
+    password = await password_for(params.command, context)
+    if isinstance(password, ToolOutcome):
+        return password
+    ran = await context.hands.run(
+        params.command, cwd=cwd, deadline_s=deadline, on_output=context.progress, password=password
+    )
     fitted = fit(ran.output, context.redact)
     lines = [fitted.text.rstrip("\n") or "(no output)", *_ending(ran, deadline)]
     failed = ran.exit_code != 0
+    if failed and not context.hands.gains_rights and calls_sudo(params.command):
+        lines.append(f"[{CANNOT}]")
     return ToolOutcome("\n".join(lines), failed, ran.truncated or fitted.cut, ran.duration_ms, fitted.whole)
 
 
