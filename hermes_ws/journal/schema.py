@@ -1,8 +1,8 @@
 """The tables of a home's database, and how an older one becomes a newer one.
 
 `user_version` says which version a file has. Migrations go forward only, one transaction each, and before the first of
-them the file is copied beside itself with SQLite's online backup. A file that is newer, or not
-known at all, is refused as it is.
+them the file is copied beside itself with SQLite's online backup. A file that is newer, or not known at all, is refused
+as it is.
 """
 
 from __future__ import annotations

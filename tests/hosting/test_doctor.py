@@ -58,15 +58,21 @@ def test_every_serious_finding_has_a_remedy_and_none_a_value(house: House) -> No
     assert "line 2" in found(house)["secrets", "work"].message
 
 
-def test_a_copied_home_and_a_newer_database_are_found(house: House) -> None:
+def test_a_copied_home_and_databases_that_are_not_known_are_found(house: House) -> None:
     trio.run(_open_work, house)
-    shutil.copytree(house.root / "work", house.root / "zwork")
+    for name in ("zwork", "ywork"):
+        shutil.copytree(house.root / "work", house.root / name)
+    with sqlite3.connect(house.root / "ywork" / "state" / "sessions.db") as database:
+        database.execute("PRAGMA application_id = 7")
+    database.close()
     with sqlite3.connect(house.root / "zwork" / "state" / "sessions.db") as database:
         database.execute("PRAGMA user_version = 999")
     database.close()
     findings = found(house)
     assert "adopt zwork" in findings["identity", "zwork"].remedy
-    assert "newer" in findings["database", "zwork"].message
+    assert "knows versions up to" in findings["database", "zwork"].message
+    assert "another program" in findings["database", "ywork"].message
+    assert "Nothing was changed" in findings["database", "ywork"].remedy
     assert findings["home", "work"].level == "ok"
 
 

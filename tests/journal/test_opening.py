@@ -177,6 +177,24 @@ async def test_an_older_database_is_migrated_with_a_copy(open_home: Opener, file
         await open_home()
 
 
+@pytest.mark.parametrize("number", [0, 1, 3])
+async def test_a_database_that_is_not_known_is_refused_by_name_and_left_as_it_is(
+    open_home: Opener, file: Path, number: int
+) -> None:
+    """Case STORE-05: whatever number it has, and whether or not its last owner closed it."""
+    file.parent.mkdir(parents=True)
+    other = sqlite3.connect(file)
+    other.execute("CREATE TABLE session (session_id TEXT PRIMARY KEY)")
+    other.execute(f"PRAGMA user_version = {number}")
+    other.close()
+    before = file.read_bytes()
+    with pytest.raises(StorageUnavailable, match="older than the first version") as caught:
+        await open_home()
+    assert str(file) in caught.value.message
+    assert file.read_bytes() == before
+    assert [each.name for each in file.parent.iterdir() if each.name.startswith("sessions.db.v")] == []
+
+
 async def test_paths_outside_of_the_home_are_a_mistake(home: Path, file: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not lie in the home"):
         await Database.open(home, file, tmp_path / "lock", instance_id="i", profile="work")
