@@ -237,3 +237,27 @@ def _holds(file: Path, *texts: str) -> bool:
         if file.is_file() and not file.is_symlink():
             return any(text.encode() in file.read_bytes() for text in texts)
     return False
+
+
+def test_a_tool_that_a_client_offers_is_called_on_that_client(shared_server: Server) -> None:
+    offered = {"name": "clipboard", "description": "Reads the clipboard.", "parameters": {"type": "object"}}
+    other = shared_server.connect(server_requests=["client_tool"])
+    client = shared_server.connect(client_tools=[offered])
+    id = session(client)
+    admitted = client.submit(id, tool("clipboard", which="main"))
+    question = client.question()
+    if question["method"] == "approval":
+        client.answer(question, choice="once")
+        question = client.question(1)
+    assert question["method"] == "client_tool"
+    assert (question["params"]["tool"], question["params"]["arguments"]) == ("clipboard", {"which": "main"})
+    client.answer(question, output="copied words", is_error=False)
+    assert completed(client, admitted["admission_id"]) == "copied words"
+    # It was asked of nobody who does not offer it; and with its client gone nobody offers it.
+    assert other.call("question.list")["questions"] == []
+    assert other.questions == []
+    client.close()
+    admitted = other.submit(id, tool("clipboard", which="main"))
+    other.call("session.resume", session_id=id, after="1:0")
+    assert "There is no tool clipboard" in completed(other, admitted["admission_id"])
+    other.close()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from hermes_ws.contract.methods.questions import AnswerParams
-from hermes_ws.session.elevating import PASSWORD_SHOWN
+from hermes_ws.session import remote_scripts as scripts
+from hermes_ws.session.elevating import PASSWORD_SHOWN, with_password
 from tests.session.house import OWNER, House, People, Viewer, new_session, say
 
 PASSWORD = "pass-of-the-person-4711"
@@ -124,3 +127,21 @@ async def test_a_confined_command_is_told_that_it_can_gain_no_rights(
         assert "can gain no rights" in complete["payload"]["output"]
         assert "terminal.confine: off" in complete["payload"]["output"]
         assert people.asked == []
+
+
+def test_over_there_the_password_is_read_before_the_command_and_given_to_sudo_alone(
+    tmp_path: Path, programs: Path
+) -> None:
+    """The script as a shell elsewhere takes it; its input stays open, since its end would be the sign to end."""
+    line = with_password("sudo id -u; echo piped | sudo cat; cat")
+    script = scripts.command(line, tmp_path, {"PATH": f"{programs}:/usr/bin:/bin"}, lines=1)
+    with subprocess.Popen(
+        ["/bin/sh", "-c", scripts.READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as shell:
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        shell.stdin.write(scripts.spoken(script) + PASSWORD.encode() + b"\n")
+        shell.stdin.flush()
+        output = shell.stdout.read().decode()
+    assert shell.returncode == 0
+    assert output.split("\n") == ["became root", str(os.getuid()), "became root", "piped", ""]
