@@ -15,6 +15,7 @@ from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 from hermes_ws.contract.content import Block, Role, Usage
 from hermes_ws.contract.model import Result
 from hermes_ws.contract.registry import Event, event
+from hermes_ws.contract.subagent_events import SubagentComplete, SubagentProgress, SubagentStart
 
 Outcome = Literal["completed", "failed", "interrupted", "cancelled", "rejected"]
 
@@ -286,33 +287,6 @@ class ThreadForked(Result):
     from_message_id: str | None
 
 
-class SubagentStart(Result):
-    """A subagent begins: a thread of this session, which can be read and talked to like any other."""
-
-    subagent_id: str
-    thread_id: str
-    parent_id: str
-    call_id: str
-    goal: str
-    agent: str
-    depth: int
-    task_index: int
-    task_count: int
-
-
-class SubagentComplete(Result):
-    """What came of a subagent's task. Its thread stays, with all that it did."""
-
-    subagent_id: str
-    thread_id: str
-    status: Literal["completed", "failed", "interrupted"]
-    summary: str
-    tool_count: int
-    last_tool: str | None
-    usage: Usage
-    duration_s: float
-
-
 class Notice(Result):
     """A sentence for the person, with what caused it."""
 
@@ -383,6 +357,7 @@ CATALOG: tuple[Event, ...] = (
     ),
     event("thread.forked", ThreadForked, doc="The first event of a fork."),
     event("subagent.start", SubagentStart, doc="A subagent begins."),
+    event("subagent.progress", SubagentProgress, live=True, doc="What a subagent is doing."),
     event("subagent.complete", SubagentComplete, doc="A subagent's task came to its end."),
     event("compaction.start", CompactionStart, doc="The older messages are about to be summarised."),
     event("compaction.complete", CompactionComplete, doc="A summary stands for the older messages."),

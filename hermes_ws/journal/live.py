@@ -14,13 +14,16 @@ from typing import Final, Literal, final
 from hermes_ws.journal.address import Address
 from hermes_ws.wire.frames import Frame, event_frame
 
-LiveKind = Literal["message.delta", "reasoning.delta", "tool.progress", "terminal.output"]
+LiveKind = Literal["message.delta", "reasoning.delta", "tool.progress", "terminal.output", "subagent.progress"]
 
 LIVE_PIECE = 16 * 1024
 """Code points in one live event: at worst a tenth of what a frame may carry, so a long text goes in turns."""
 
 PROGRESS_KEPT = 64 * 1024
 """Code points of a running tool's output that a late subscriber can still get; the whole comes with `tool.complete`."""
+
+_WHOLE: Final = frozenset(("message.delta", "reasoning.delta"))
+"""Kinds of which everything is kept until they end."""
 
 PIECES_CACHED = 16
 """Encoded pieces kept until the text grows. Subscribers that are up to date share one; the others are few offsets."""
@@ -34,6 +37,7 @@ _ID_FIELD: Final[Mapping[str, str]] = MappingProxyType(
         "reasoning.delta": "message_id",
         "tool.progress": "call_id",
         "terminal.output": "terminal_id",
+        "subagent.progress": "subagent_id",
     }
 )
 
@@ -77,7 +81,7 @@ class LiveText:
         self.end = 0
         self._execution_generation = execution_generation
         self._admission_id = admission_id
-        self._kept: int | None = PROGRESS_KEPT if kind in ("tool.progress", "terminal.output") else None
+        self._kept: int | None = None if kind in _WHOLE else PROGRESS_KEPT
         self._pieces: list[str] = []
         self._starts: list[int] = []
         self._loose = 0

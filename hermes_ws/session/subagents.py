@@ -22,7 +22,7 @@ from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.support import Delegated, Task
 from hermes_ws.contract.content import Usage
 from hermes_ws.contract.errors import LimitReached, NotFound
-from hermes_ws.contract.events import SubagentComplete, SubagentStart
+from hermes_ws.contract.subagent_events import SubagentComplete, SubagentStart
 from hermes_ws.journal import admissions, lineage, messages
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
@@ -32,6 +32,7 @@ from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.ports import Sibling
 from hermes_ws.session.questions import Asking
+from hermes_ws.session.subagent_progress import Progress
 from hermes_ws.session.workplace import Workplace
 
 ENDING_S: Final = 8.0
@@ -87,6 +88,31 @@ class Delegations:
         children = await self._start(call_id, tasks, agents)
         threads = [await self._place.sibling(child.key.thread_id) for child in children]
         ended: dict[str, AdmissionRecord] = {}
+        told = {child.key: self._progress(thread) for child, thread in zip(children, threads, strict=True)}
+        try:
+            return await self._results(children, threads, ended, told)
+        finally:
+            for progress in told.values():
+                progress.end()
+
+    def _progress(self, thread: Sibling) -> Progress:
+        generation, admission_id = self._asking.execution_generation, self._asking.admission_id
+        return Progress(
+            self._place.tail,
+            thread.key.thread_id,
+            thread.tail,
+            execution_generation=generation,
+            admission_id=admission_id,
+        )
+
+    async def _results(
+        self,
+        children: Sequence[_Child],
+        threads: Sequence[Sibling],
+        ended: dict[str, AdmissionRecord],
+        told: Mapping[ThreadKey, Progress],
+    ) -> Sequence[Delegated]:
+        """Start them, and wait until all have ended, or end them when the turn is cancelled."""
 
         async def wait(child: _Child, thread: Sibling) -> None:
             ended[child.admission_id] = await self._ended(thread, child.admission_id)
@@ -100,13 +126,15 @@ class Delegations:
             done = [Delegated(child.key.thread_id, "interrupted", "") for child in children]
             with trio.move_on_after(ENDING_S, shield=True):
                 await self._end(children, threads, ended)
-                done = [await self._complete(child, ended.get(child.admission_id)) for child in children]
+                done = [
+                    await self._complete(child, ended.get(child.admission_id), told[child.key]) for child in children
+                ]
             if not _only_cancelled(raised):
                 raise
             # Not raised again: what the subagents have done until now is the result of this call, and has to be
             # committed as such. The turn is cancelled all the same, at its next step.
             return done
-        return [await self._complete(child, ended[child.admission_id]) for child in children]
+        return [await self._complete(child, ended[child.admission_id], told[child.key]) for child in children]
 
     async def _named(self, name: str | None) -> str:
         """The agent of a task, after a look whether it is there and may be used."""
@@ -228,7 +256,7 @@ class Delegations:
                 thread.interrupt(thread.running)
             ended[child.admission_id] = await self._ended(thread, child.admission_id)
 
-    async def _complete(self, child: _Child, record: AdmissionRecord | None) -> Delegated:
+    async def _complete(self, child: _Child, record: AdmissionRecord | None, progress: Progress) -> Delegated:
         """Commit what came of a task, in the parent's journal and with the subagent."""
         place, asking = self._place, self._asking
         status = _status(record)
@@ -254,6 +282,7 @@ class Delegations:
                 execution_generation=asking.execution_generation,
                 admission_id=asking.admission_id,
             )
+            tx.after_commit(progress.end)
             return Delegated(child.key.thread_id, status, said)
 
         return await place.runtime.journal.transact(work)

@@ -238,6 +238,7 @@ EVENTS: Mapping[str, str] = {
     "request.settled": SEEN,
     "request.cancel": "carries an id; searched when it comes",
     "subagent.start": "searched when a task is delegated",
+    "subagent.progress": "what stands in the subagent's own thread; searched when a task is delegated",
     "subagent.complete": "searched when a task is delegated",
     "compaction.start": "carries numbers; searched when it comes",
     "compaction.complete": "a summary of the thread's own messages; searched when it comes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import trio
@@ -11,8 +12,9 @@ from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.session.roster import Roster
 from hermes_ws.session.session import Session
+from hermes_ws.session.subagent_progress import LINE_CHARACTERS, line
 from hermes_ws.wire.cursor import Cursor
-from tests.session.house import OWNER, House, People, Viewer, new_session, say
+from tests.session.house import OWNER, House, People, Viewer, eventually, new_session, say
 
 
 def roster(runtime: ProfileRuntime, session: Session) -> Roster:
@@ -240,3 +242,55 @@ async def test_an_interrupt_of_a_batch_that_delegates_leaves_a_valid_history(
     await say(thread, "/do say and now", "two")
     await viewer.until("execution.finished", outcome="completed")
     assert {row.status for row in await roster(runtime, session).rows()} <= {"interrupted", "completed"}
+
+
+async def test_what_subagents_do_is_told_in_passing_where_they_are_waited_for(
+    runtime: ProfileRuntime, people: People
+) -> None:
+    """Live only, each under its own id, to whoever comes while they are at work; and over with the result."""
+    _, thread, viewer = await new_session(runtime)
+    goals = ["/do say early\n/do tool todo {}\n\n/do ask which colour?", "/do ask which size?"]
+    await say(thread, f"/do tool delegate_task {json.dumps({'tasks': [{'goal': goal} for goal in goals]})}", "one")
+    await people.question(1)
+    first, second = (
+        (await viewer.until("subagent.start"))["payload"]["subagent_id"],
+        (await viewer.until("subagent.start"))["payload"]["subagent_id"],
+    )
+
+    def lines(viewer: Viewer, subagent_id: str) -> list[str]:
+        text = ""
+        for payload in told(viewer, "subagent.progress"):
+            if payload["subagent_id"] == subagent_id:
+                assert payload["offset"] == len(text)
+                text += payload["text"]
+        return text.splitlines()
+
+    await eventually(lambda: "waits for an answer: clarify" in thread.tail.live_text("subagent.progress", first))
+    await eventually(lambda: "waits for an answer: clarify" in thread.tail.live_text("subagent.progress", second))
+    await viewer.pull()
+    late = await Viewer.of(thread)
+    await late.pull()
+    for each in (viewer, late):
+        assert lines(each, first)[0].startswith("early")
+        assert any(line.startswith("todo ") for line in lines(each, first))
+        assert not any("colour" in line and "clarify" not in line for line in lines(each, second))
+    for number in range(2):
+        answer = AnswerParams(id=people.asked[number].id, result={"answers": {"q1": "blue"}})
+        await runtime.sessions.answer(answer, OWNER)
+    await viewer.until("execution.finished", outcome="completed")
+    assert {each["status"] for each in told(viewer, "subagent.complete")} == {"completed"}
+    assert thread.tail.statistics().live_texts == 0
+    assert not [each for each in (await thread.events(Cursor(1, 0), 2000)).events if each.type == "subagent.progress"]
+
+
+def test_a_step_is_one_line_of_a_bounded_length() -> None:
+    def of(type: str, **payload: Any) -> str:
+        return line({"type": type, "payload": payload})
+
+    assert of("tool.start", name="terminal", arguments={"command": "a\nb"}) == 'terminal {"command":"a\\nb"}\n'
+    assert of("message.complete", role="assistant", text="one\n\ntwo" * 1000).count("\n") == 1
+    assert len(of("message.complete", role="assistant", text="x" * 10_000)) == LINE_CHARACTERS + 1
+    assert of("message.complete", role="assistant", text=" \n") == ""
+    assert of("message.complete", role="user", text="words") == ""
+    assert of("tool.complete", name="patch", is_error=False, output="done") == ""
+    assert of("tool.complete", name="patch", is_error=True, output="no\nway") == "patch failed: no way\n"

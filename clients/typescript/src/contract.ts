@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "a650d72d5fe40406";
+export const CONTRACT_DIGEST = "6a10aff934cd4b35";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1885,6 +1885,13 @@ export interface SubagentParams {
   subagent_id: string;
 }
 
+/** What a subagent does, a line for each step, after what this subscriber has; all of it is in its thread. */
+export interface SubagentProgress {
+  subagent_id: string;
+  offset: number;
+  text: string;
+}
+
 /** One subagent. Its thread has the same id. `started_at` is in seconds since 1970; `execution_generation` is null while nothing of it runs. */
 export interface SubagentRow {
   subagent_id: string;
@@ -2635,6 +2642,8 @@ export interface BackendGatewayEventMap {
   "thread.forked": ThreadForked;
   /** A subagent begins. */
   "subagent.start": SubagentStart;
+  /** What a subagent is doing. Live: without a cursor. */
+  "subagent.progress": SubagentProgress;
   /** A subagent's task came to its end. */
   "subagent.complete": SubagentComplete;
   /** The older messages are about to be summarised. */
