@@ -64,7 +64,14 @@ export class Pane {
       this.composer.root,
       main && this.options.meter,
     );
-    this.conversation.addEventListener("change", () => this.draw());
+    // At most once a frame, however many pieces come.
+    this.frame = 0;
+    this.conversation.addEventListener("change", () => {
+      this.frame ||= requestAnimationFrame(() => {
+        this.frame = 0;
+        this.draw();
+      });
+    });
   }
 
   get sessionId() {

@@ -30,7 +30,7 @@ LONG = """async () => {
   for (let number = 0; number < 10000; number++) {
     const payload = {message_id: `m${number}`, role: number % 2 ? "assistant" : "user", text: `line ${number}`};
     conversation.apply({type: "message.complete", payload, cursor: `1:${number + 1}`});
-    if (number % 500 === 0) await new Promise(requestAnimationFrame);
+    if (number % 1000 === 0) await new Promise(requestAnimationFrame);
   }
 }"""
 
@@ -42,7 +42,7 @@ PIECES = """async () => {
   made.observe(document.querySelector(".items"), {childList: true, subtree: true});
   for (let number = 0; number < 100000; number++) {
     conversation.apply({type: "message.delta", payload: {message_id: "live", offset: number * 5, text: "word "}});
-    if (number % 5000 === 0) await new Promise(requestAnimationFrame);
+    if (number % 20000 === 0) await new Promise(requestAnimationFrame);
   }
 }"""
 
