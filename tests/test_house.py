@@ -34,7 +34,7 @@ LONG_FILES: dict[str, str] = {
 }
 """Files of 401 to 600 lines, each with the reason why it reads better whole."""
 
-PROCESS_STARTERS = {"warden/hands.py", "client/ensure.py", "cli/editor.py"}
+PROCESS_STARTERS = {"warden/hands.py", "client/ensure.py", "cli/alone.py", "cli/editor.py"}
 """Where a process may be started in the server or a client; all others ask one of these."""
 
 ENVIRONMENT_READERS = {

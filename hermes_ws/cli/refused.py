@@ -29,7 +29,7 @@ REFUSED: Final = (
     RefusedOption(
         ("-w", "--worktree"), "refused_worktree", "make the worktree (git worktree add DIR), then use --in DIR"
     ),
-    RefusedOption(("--image",), "refused_image", "attach the image in the dashboard (hermes-ws open)", "FILE"),
+    RefusedOption(("--image",), "refused_image", "open the dashboard (hermes-ws open) and attach it there", "FILE"),
     RefusedOption(
         ("--run-budget",), "refused_run_budget", "set agent.run_budget_seconds (hermes-ws config set)", "SECONDS"
     ),
