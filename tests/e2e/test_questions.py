@@ -199,7 +199,7 @@ def test_a_login_comes_from_the_vault_into_the_command_and_nowhere_else(
     admitted = client.submit(
         id, tool("run_with_login", origin="https://example.org", command=command.split("; test")[0], code=True)
     )
-    kinds = []
+    kinds: list[str] = []
     answers = {
         "approval": {"choice": "once"},
         "vault.unlock_prompt": {"value": "a password of the tests"},

@@ -102,7 +102,7 @@ async def test_a_client_library_that_others_use_gets_its_echoes(compress: bool) 
         with connect(
             url, additional_headers=headers, compression="deflate" if compress else None, proxy=None, legacy=True
         ) as socket:
-            assert "gateway.ready" in socket.recv(timeout=30)
+            assert "gateway.ready" in str(socket.recv(timeout=30))
             for size in SIZES:
                 text = "ab" * (size // 2)
                 socket.send(text)
