@@ -294,6 +294,7 @@ async def test_a_stream_is_told_why_it_ends(nursery: trio.Nursery) -> None:
     assert said == b'event: closed\ndata: {"code":4501,"reason":"the credential was withdrawn"}\n\n'
     with pytest.raises(HungUp, match="complete"):
         await streaming.until(b"more")
+    await streaming.stream.wait_ended()
     assert desk.gone_ids == [streaming.stream.id]
 
 
