@@ -18,7 +18,6 @@ from hermes_ws.scope.environment import is_steering
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.sections import ContainerConfig, RemoteConfig, TerminalConfig
 
-
 TOOL_ROOTS = (
     *(".pyenv", ".nvm", ".cargo/bin", ".rustup", ".local/bin", ".local/share/uv", ".local/share/mise"),
     *(".bun", ".deno", "go", ".asdf", ".volta", "miniconda3"),

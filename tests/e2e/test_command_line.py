@@ -70,7 +70,7 @@ def test_another_profile_is_reached_through_the_same_socket(environment: dict[st
 def test_what_needs_a_person_ends_with_three_and_can_be_answered_later(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    asked = command(environment, "chat", "-q", "/do run touch made-after-approval")
+    asked = command(environment, "chat", "-q", "/do run touch made-after-approval", cwd=tmp_path)
     assert asked.returncode == 3, asked.stderr
     session = session_of(asked.stderr)
     question = re.search(r"srq-[a-z0-9]+-[0-9]+", asked.stderr)
