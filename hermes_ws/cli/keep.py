@@ -63,11 +63,12 @@ def logs(follow: bool, lines: int, profile: str | None) -> None:
 
 
 @click.command(
+    "open",
     epilog="""\b
 Examples:
   hermes-ws open
       prints a link that signs a browser in, once
-  xdg-open "$(hermes-ws open)\""""
+  xdg-open "$(hermes-ws open)\"""",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 def open_(as_json: bool) -> None:

@@ -203,7 +203,7 @@ class View:
                 self._out.line("(the conversation was edited)", Style.DIM)
             case "execution.finished":
                 self._end(_read(ExecutionFinished, event), event.admission_id)
-                if event.execution_generation == self.execution:
+                if event.execution_generation in (None, self.execution):
                     self.execution = None
             case "execution.lost":
                 self.execution = None

@@ -175,7 +175,7 @@ async def test_a_loss_is_told_once_and_ends_the_waiting(shown: Shown) -> None:
     row = PendingRow(admission_id="a-1", input_id="i-1", status="unknown", execution_generation=1, text="x")
     shown.view.show(snapshot(pending=(row,)))
     shown.show("execution.lost", ExecutionLost(admission_id="a-1", execution_generation=1))
-    assert shown.out == f"{LOST}\n"
+    assert shown.out == f"{LOST}\n/discard a-1\n"
     await shown.view.settled()
     assert not shown.view.busy
 

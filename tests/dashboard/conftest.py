@@ -29,8 +29,9 @@ FLAGS = (
 PATIENCE_MS = 20_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One per module, not longer: it brings a loop and children that tests of other things would find."""
     if not shutil.which(CHROMIUM):
         if os.environ.get("CI"):
             pytest.fail("chromium is not installed")
