@@ -37,8 +37,8 @@ exec 3<&0
 s=; command -v setsid >/dev/null 2>&1 && s=setsid
 $s "$@" </dev/null 3<&- & p=$!
 ( cat <&3 >/dev/null 2>&1
-  kill -TERM -- -$p 2>/dev/null || kill -TERM $p
-  sleep 1; kill -KILL -- -$p 2>/dev/null || kill -KILL $p ) >/dev/null 2>&1 & w=$!
+  kill -TERM -$p 2>/dev/null || kill -TERM $p
+  sleep 1; kill -KILL -$p 2>/dev/null || kill -KILL $p ) >/dev/null 2>&1 & w=$!
 exec 3<&-
 wait $p; r=$?
 kill $w 2>/dev/null
@@ -49,7 +49,7 @@ exit $r
 _FOLLOWED: Final = """
 s=; command -v setsid >/dev/null 2>&1 && s=setsid
 ( while kill -0 $PPID 2>/dev/null; do sleep 2; done
-  kill -TERM -- -$$ 2>/dev/null; sleep 1; kill -KILL -- -$$ ) >/dev/null 2>&1 </dev/null &
+  kill -TERM -$$ 2>/dev/null; sleep 1; kill -KILL -$$ ) >/dev/null 2>&1 </dev/null &
 exec "$@"
 """
 """Becomes "$@", which keeps its input, and is ended when the connection is gone."""
