@@ -149,6 +149,7 @@ def test_whoever_asked_for_it_is_told_that_a_question_waits(visit: Visit) -> Non
         Told.permission = "granted"; Told.requestPermission = async () => "granted"; window.Notification = Told;
         Object.defineProperty(document, "hidden", {get: () => window.away});"""
     )
+    expect(page.get_by_role("status").first).to_have_text("Connected")
     page.reload()
     start_session(page, "second")
     say(page, "/do run touch unasked")
