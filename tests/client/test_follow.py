@@ -205,7 +205,9 @@ def test_what_has_no_id_of_its_own_is_not_sent_again(peer: Peer, backend: str) -
 
 def test_a_call_waits_for_the_connection_and_gives_up_in_time(peer: Peer, backend: str) -> None:
     async def body(link: Link) -> None:
+        gateway = await link.gateway()
         await anyio.to_thread.run_sync(peer.stop)
+        await gateway.wait_lost()  # a ping into a socket that dies would rightly be of unknown outcome
         with pytest.raises(NotSent):
             await link.call(GATEWAY_PING, Empty(), patience_s=0.2)
         waiting = anyio.Event()
