@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import trio
 from click.testing import CliRunner
 
@@ -19,6 +21,7 @@ from hermes_ws.hosting.doctor.machine import look_at_kernel, look_at_machine
 from hermes_ws.hosting.doctor.models import look_at_models
 from hermes_ws.scope.home import HomesRoot
 from hermes_ws.scope.identity import ProfileName
+from hermes_ws.warden import libc
 from hermes_ws.warden.grants import Confinement
 from tests.session.house import House
 
@@ -109,6 +112,14 @@ async def test_an_endpoint_that_does_not_answer_is_named(house: House) -> None:
     assert (finding.level, bool(finding.remedy)) == ("warning", True)
 
 
+@pytest.fixture
+def parent_of_orphans() -> Iterator[None]:
+    """The proof makes this process the parent of orphans; for the tests after it they go to whoever reaps them."""
+    yield
+    libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 0)
+
+
+@pytest.mark.usefixtures("parent_of_orphans")
 async def test_the_proof_holds_here(tmp_path: Path) -> None:
     base = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     (tmp_path / "a").mkdir()

@@ -16,6 +16,7 @@ from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.session.backends import backend_for
 from hermes_ws.session.hands import SessionHands
+from hermes_ws.warden import descendants
 from hermes_ws.warden.grants import Size
 from tests.real.conftest import SshServer
 from tests.session.house import House, eventually, new_session
@@ -59,6 +60,12 @@ def hands_of(runtime: ProfileRuntime, far: Path, session_id: str = "") -> Sessio
     return SessionHands(runtime, runtime.scope, far, key)
 
 
+def has_ended(pid: str) -> bool:
+    """Whether it is gone, or waits for nothing but its parent's asking."""
+    seen = descendants.look(int(pid))
+    return seen is None or seen.ended
+
+
 async def test_commands_run_over_there_with_the_policys_secrets_and_end_codes(
     runtime: ProfileRuntime, tmp_path: Path
 ) -> None:
@@ -87,7 +94,7 @@ async def test_the_deadline_and_cancelling_end_what_runs_over_there(runtime: Pro
         )
     assert scope.cancelled_caught
     for pid in pids.read_text().split():
-        await eventually(lambda pid=pid: not Path(f"/proc/{pid}").exists())
+        await eventually(lambda pid=pid: has_ended(pid))
 
 
 async def test_file_tools_and_completion_follow_the_backend(runtime: ProfileRuntime, tmp_path: Path) -> None:
@@ -125,7 +132,7 @@ async def test_background_processes_and_terminals_live_over_there(runtime: Profi
     await hands.process_kill(started.process_id)
     assert (await viewer.until("process.exited"))["payload"]["process_id"] == started.process_id
     pid = (far / "pid").read_text().strip()
-    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    await eventually(lambda: has_ended(pid))
 
     backend = backend_for(runtime, runtime.scope, far)
     async with await backend.open(("/bin/sh",), far, terminal=Size(30, 100)) as terminal:
