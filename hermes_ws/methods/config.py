@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import secrets
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -43,6 +44,8 @@ from hermes_ws.methods.models import costs, provider_row
 from hermes_ws.methods.ports import ProfileCall
 from hermes_ws.scope import config_edit
 from hermes_ws.scope.config import ProfileConfig, public_view
+from hermes_ws.scope.config_shape import shapes
+from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
 
 CONSENT_BYTES: Final = 12
@@ -134,40 +137,48 @@ async def _agreed(call: ProfileCall, params: ConfigSetParams, after: ProfileConf
 async def show(call: ProfileCall, params: ProfileParams) -> ConfigShown:
     """Everything that can be set, section by section."""
     scope = call.runtime.scope
+    told = await in_thread(call.runtime.limiter, shapes)
     return ConfigShown(
         profile=scope.profile.text,
         source=str(scope.home.config),
-        sections=list(_sections(scope.config)),
+        sections=list(_sections(scope.config, told)),
         foreign=list(scope.config.foreign),
     )
 
 
-def _sections(config: ProfileConfig) -> Iterator[ConfigSection]:
+def _sections(config: ProfileConfig, told: Mapping[str, dict[str, JsonValue]]) -> Iterator[ConfigSection]:
     view = cast("dict[str, JsonValue]", public_view(config))
     defaults = cast("dict[str, JsonValue]", public_view(ProfileConfig()))
     single: list[SettingRow] = []
     for name, field in ProfileConfig.model_fields.items():
         if name == "foreign":
             continue
-        model = field.annotation
-        if isinstance(model, type) and issubclass(model, BaseModel):
+        section, shape = cast("object", getattr(config, name)), told[name]
+        if isinstance(section, BaseModel):
             values, usual = cast("dict[str, JsonValue]", view[name]), cast("dict[str, JsonValue]", defaults[name])
+            inner = cast("dict[str, dict[str, JsonValue]]", shape["properties"])
             rows = [
-                SettingRow(
-                    key=f"{name}.{key}",
-                    value=values[key],
-                    default=values[key] == usual[key],
-                    doc=inner.description or "",
-                )
-                for key, inner in model.model_fields.items()
+                _row(f"{name}.{key}", values[key], usual[key], inner[key], key in section.model_fields_set)
+                for key in type(section).model_fields
             ]
-            yield ConfigSection(name=name, doc=vars(model).get("__doc__") or "", settings=rows)
+            yield ConfigSection(name=name, doc=inspect.getdoc(type(section)) or "", settings=rows)
         else:
-            value = view[name]
-            single.append(
-                SettingRow(key=name, value=value, default=value == defaults[name], doc=field.description or "")
-            )
+            row = _row(name, view[name], defaults[name], shape, name in config.model_fields_set)
+            single.append(row.model_copy(update={"doc": field.description or ""}))
     yield ConfigSection(name="", doc="Settings that stand by themselves.", settings=single)
+
+
+def _row(key: str, value: JsonValue, usual: JsonValue, shape: dict[str, JsonValue], written: bool) -> SettingRow:
+    doc = shape.get("description")
+    return SettingRow(
+        key=key,
+        value=value,
+        default=value == usual,
+        doc=doc if isinstance(doc, str) else "",
+        usual=usual,
+        written=written,
+        shape=shape,
+    )
 
 
 @handles(SETUP_STATUS)

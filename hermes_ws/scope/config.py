@@ -64,6 +64,7 @@ class ProfileConfig(Section):
 
     model: ModelConfig = ModelConfig()
     providers: Mapping[str, ProviderConfig] = {}
+    """Where models answer, by a name of your own. `openai`, `anthropic` and `local` are known without an entry."""
     agent: AgentConfig = AgentConfig()
     terminal: TerminalConfig = TerminalConfig()
     approvals: ApprovalsConfig = ApprovalsConfig()
@@ -72,6 +73,7 @@ class ProfileConfig(Section):
     """Servers of tools, by name; their tools are called `<name>__<tool>`, in the toolset `mcp:<name>`."""
     hooks: HooksConfig = HooksConfig()
     quick_commands: Mapping[str, QuickCommandConfig] = {}
+    """Commands of your own behind a slash, by name."""
     questions: QuestionsConfig = QuestionsConfig()
     display: DisplayConfig = DisplayConfig()
     server: ServerConfig = ServerConfig()

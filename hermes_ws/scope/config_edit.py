@@ -22,6 +22,7 @@ from ruamel.yaml.comments import CommentedMap
 from hermes_ws.contract.errors import InvalidParams, ProfileUnusable
 from hermes_ws.scope import dotenv
 from hermes_ws.scope.config import CONFIG_BYTES, ProfileConfig, parse_config
+from hermes_ws.scope.config_merge import merged
 from hermes_ws.scope.dotenv import ENV_BYTES
 from hermes_ws.scope.private_file import read_regular, write_private
 
@@ -59,7 +60,16 @@ def _checked(path: Path, key: str, value: JsonValue) -> tuple[bytes, ProfileConf
     except ProfileUnusable as problem:
         told = cast("list[dict[str, str]]", problem.data.get("problems", []))
         reason = "; ".join(f"{each['key']}: {each['problem']}" if each["key"] else each["problem"] for each in told)
-        raise InvalidParams(f"The setting does not take that: {reason or problem.message}.", path="value") from None
+        places: list[JsonValue] = []
+        places += [{"path": _within(each["key"], key), "problem": each["problem"]} for each in told]
+        path = _within(told[0]["key"], key) if told else "value"
+        message = f"The setting does not take that: {reason or problem.message}."
+        raise InvalidParams(message, path=path, problems=places) from None
+
+
+def _within(found: str, key: str) -> str:
+    """Where in the value of the setting `key` a problem lies that was found at a place in the file."""
+    return f"value{found[len(key) :]}" if found.startswith((f"{key}.", f"{key}[")) else "value"
 
 
 def edited(data: bytes, key: str, value: JsonValue) -> bytes:
@@ -72,7 +82,7 @@ def edited(data: bytes, key: str, value: JsonValue) -> bytes:
     if root is None:
         # Nothing but comments, which belong to no key: they stay, in front.
         head = data if not data or data.endswith(b"\n") else data + b"\n"
-        return head + (b"" if value is None else _dumped(yaml, _nested(parts, value)))
+        return head + (b"" if value is None else _dumped(yaml, _nested(parts, merged(None, value))))
     node = cast("dict[str, Any]", root)
     for part in parts[:-1]:
         if node.get(part) is None:
@@ -88,7 +98,7 @@ def edited(data: bytes, key: str, value: JsonValue) -> bytes:
             return data
         del node[parts[-1]]
     else:
-        node[parts[-1]] = value
+        node[parts[-1]] = merged(node.get(parts[-1]), value)
     return _dumped(yaml, root)
 
 
@@ -146,7 +156,7 @@ def _alone(home: Path) -> Generator[None]:
         os.close(fd)
 
 
-def _nested(parts: list[str], value: JsonValue) -> CommentedMap:
+def _nested(parts: list[str], value: object) -> CommentedMap:
     made = CommentedMap()
     made[parts[0]] = value if len(parts) == 1 else _nested(parts[1:], value)
     return made

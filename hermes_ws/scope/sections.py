@@ -12,10 +12,10 @@ from typing import Annotated, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False, json_schema_extra={"unit": "seconds"})]
 """More than nothing and at most a year: larger numbers are milliseconds by mistake, and overflow timers."""
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Bytes = Annotated[int, Field(ge=1024, le=1 << 50)]
+Bytes = Annotated[int, Field(ge=1024, le=1 << 50, json_schema_extra={"unit": "bytes"})]
 PathText = Annotated[str, Field(min_length=1, max_length=4096)]
 Origin = Annotated[str, Field(pattern=r"^[a-z][a-z0-9+.-]*://[^/\s]+$")]
 Host = Annotated[str, Field(pattern=r"^[^/\s@]+$")]
@@ -30,8 +30,12 @@ class Section(BaseModel):
 
 @final
 class FallbackConfig(Section):
+    """Another model, at the same or another provider."""
+
     provider: Name
+    """Where it answers."""
     name: Name
+    """The model, as that provider calls it."""
 
 
 @final
@@ -39,13 +43,17 @@ class PriceConfig(Section):
     """US dollars for a million tokens."""
 
     input: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+    """Of what the model reads."""
     output: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+    """Of what it writes."""
     cached: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
     """Of input that the provider had in its cache; absent means as other input."""
 
 
 @final
 class ModelConfig(Section):
+    """Which model answers, and how long it may take."""
+
     provider: Name = "loopback"
     """The provider that answers: `loopback` needs no key and no network; others are described under `providers`."""
     name: Name = "loopback"
@@ -55,6 +63,7 @@ class ModelConfig(Section):
     reasoning: Literal["none", "low", "medium", "high"] | None = None
     """How much the model is asked to think; absent leaves it to the provider."""
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    """How freely it chooses its words; absent leaves it to the provider."""
     max_tokens: Count | None = None
     """Tokens that one answer may have."""
     context_tokens: Annotated[int, Field(ge=256, le=100_000_000)] = 128_000
@@ -71,6 +80,8 @@ class ModelConfig(Section):
 
 @final
 class ProviderConfig(Section):
+    """Where models answer, and with which key."""
+
     kind: Literal["openai", "anthropic", "local", "loopback"] | None = None
     """The protocol that is spoken; absent means that the provider's name tells it."""
     base_url: Name | None = Field(default=None, repr=False, json_schema_extra={"secret": True})
@@ -88,6 +99,8 @@ class ProviderConfig(Section):
 
 @final
 class SubagentsConfig(Section):
+    """How many agents an agent may start."""
+
     depth: Annotated[int, Field(ge=0, le=8)] = 2
     """How deep subagents may start further ones; 0 means that there are none."""
     at_once: Annotated[int, Field(ge=1, le=64)] = 4
@@ -96,6 +109,8 @@ class SubagentsConfig(Section):
 
 @final
 class CompactionConfig(Section):
+    """What becomes of old messages when the context of the model is nearly full."""
+
     automatic: bool = True
     """Whether a summary takes the place of the older messages when the model's context is nearly full."""
     at: Annotated[float, Field(gt=0.1, le=1, allow_inf_nan=False)] = 0.8
@@ -108,13 +123,18 @@ class CompactionConfig(Section):
 
 @final
 class HookConfig(Section):
+    """A command that is run at its moment."""
+
     command: Annotated[str, Field(min_length=1, max_length=16_384)]
     """A command line, run in the session's directory and confined like any other."""
     deadline_s: Seconds = 30
+    """Until it is ended."""
 
 
 @final
 class HooksConfig(Section):
+    """Commands that run when something happens."""
+
     session_start: tuple[HookConfig, ...] = ()
     """Run before the first input of a session."""
     turn_end: tuple[HookConfig, ...] = ()
@@ -131,7 +151,10 @@ class HooksConfig(Section):
 
 @final
 class QuickCommandConfig(Section):
+    """A command of your own behind a slash."""
+
     type: Literal["exec", "alias", "prompt"]
+    """What it is: a command line, another name for a command, or words for the agent."""
     command: Annotated[str, Field(min_length=1, max_length=16_384)] | None = None
     """What `exec` runs, in the warden."""
     target: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -139,6 +162,7 @@ class QuickCommandConfig(Section):
     prompt: Annotated[str, Field(min_length=1, max_length=100_000)] | None = None
     """What a `prompt` says; {args} stands for what follows the command."""
     description: Annotated[str, Field(max_length=500)] = ""
+    """Shown where commands are completed."""
 
     @model_validator(mode="after")
     def _has_what_it_does(self) -> QuickCommandConfig:
@@ -150,6 +174,8 @@ class QuickCommandConfig(Section):
 
 @final
 class AgentConfig(Section):
+    """How the agents of this profile work."""
+
     default: Name | None = None
     """The definition under agents/ that a session begins with; absent means the built-in one."""
     max_turns: Annotated[int, Field(ge=1, le=10_000)] = 40
@@ -171,16 +197,22 @@ class AgentConfig(Section):
 
 @final
 class RemoteConfig(Section):
+    """A machine that is reached over SSH."""
+
     host: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9_.:\[\]-]*$")]
     """The machine, or a name of it in the profile's own home/.ssh/config."""
     port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    """Where it listens; absent means as its config says, else 22."""
     user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] | None = None
+    """Whom to log in as; absent means as its config says."""
     connect_s: Seconds = 15
     """Until a connection must stand."""
 
 
 @final
 class ContainerConfig(Section):
+    """A container that commands run in."""
+
     image: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./:@-]*$")]
     """What the container is made of; it needs a shell."""
     volumes: tuple[PathText, ...] = ()
@@ -193,6 +225,8 @@ class ContainerConfig(Section):
 
 @final
 class TerminalConfig(Section):
+    """What the commands of agents may do, and where."""
+
     backend: Literal["local", "ssh", "docker"] = "local"
     """Where commands run: confined on this machine, on another one over SSH, or in a container."""
     cwd: PathText | None = None
@@ -206,6 +240,7 @@ class TerminalConfig(Section):
     env: tuple[Variable, ...] = ()
     """The names of secrets that commands find in their environment."""
     network: Literal["allow", "deny"] = "allow"
+    """Whether commands reach any network."""
     confine: Literal["auto", "required", "off"] = "auto"
     """`auto` takes what the machine offers and says so, `required` refuses commands without Landlock."""
     unix_sockets: Literal["deny", "allow"] = "deny"
@@ -215,9 +250,11 @@ class TerminalConfig(Section):
     output_bytes: Bytes = 1_048_576
     """Kept of a command's output: its beginning and its end."""
     memory_bytes: Bytes | None = None
+    """What a command and all that it started may take together, where the machine can tell; else each by itself."""
     processes: Count | None = 512
     """At once, of one command and all that it started: enough for a parallel build, and the end of a fork bomb."""
     open_files: Annotated[int, Field(ge=32, le=1_048_576)] = 4096
+    """At once, of one process."""
     file_bytes: Bytes | None = None
     """The size of the largest file that a command may write."""
     cpu_s: Count | None = None
@@ -244,6 +281,8 @@ class TerminalConfig(Section):
 
 @final
 class RuleConfig(Section):
+    """What becomes of calls that fit."""
+
     tool: Name
     """The tool it is about; `*` is every one."""
     command: Name | None = None
@@ -253,6 +292,7 @@ class RuleConfig(Section):
     path: PathText | None = None
     """A pattern over the resolved path that a file tool is given."""
     decision: Literal["allow", "ask", "deny"]
+    """What becomes of the call."""
 
     @model_validator(mode="after")
     def _is_about_one_thing(self) -> RuleConfig:
@@ -265,6 +305,8 @@ class RuleConfig(Section):
 
 @final
 class ApprovalsConfig(Section):
+    """Which calls a person is asked about."""
+
     mode: Literal["ask", "auto", "deny"] = "ask"
     """What becomes of a call that no rule names."""
     rules: tuple[RuleConfig, ...] = ()
@@ -276,6 +318,8 @@ class ApprovalsConfig(Section):
 
 @final
 class QuestionsConfig(Section):
+    """Questions to the person."""
+
     deadline_s: Seconds | None = None
     """After which a question that nobody answered expires; absent means that it waits. The agent is told that nobody
     answered, which is no refusal."""
@@ -283,11 +327,16 @@ class QuestionsConfig(Section):
 
 @final
 class DisplayConfig(Section):
+    """How terminals look."""
+
     skin: Name = "default"
+    """The colours of the terminal UI."""
 
 
 @final
 class ServerConfig(Section):
+    """Who may reach the server. Counts in the launch profile only."""
+
     hosts: tuple[Host, ...] = ()
     """Names under which the server may be addressed, besides those of this machine's loopback."""
     origins: tuple[Origin, ...] = ()
@@ -298,6 +347,8 @@ class ServerConfig(Section):
 
 @final
 class LimitsConfig(Section):
+    """What one connection may take. Counts in the launch profile only."""
+
     frame_bytes: Annotated[int, Field(ge=65_536, le=16_777_216)] = 1_048_576
     """The largest message in and out: what client libraries take without being asked."""
     in_flight: Annotated[int, Field(ge=1, le=4096)] = 64
@@ -312,6 +363,8 @@ class LimitsConfig(Section):
 
 @final
 class ProfilesConfig(Section):
+    """How many profiles are open. Counts in the launch profile only."""
+
     idle_s: Seconds = 900
     """After which a profile without work is closed."""
     max_open: Annotated[int, Field(ge=1, le=10_000)] = 64
@@ -320,6 +373,8 @@ class ProfilesConfig(Section):
 
 @final
 class SessionsConfig(Section):
+    """How long sessions stay in memory."""
+
     idle_s: Seconds = 300
     """After which a session without viewers and work leaves memory; it stays stored."""
 
@@ -336,12 +391,16 @@ class RetentionConfig(Section):
 
 @final
 class WardenConfig(Section):
+    """The confined child that runs commands."""
+
     idle_s: Seconds = 120
     """After which a warden without work ends."""
 
 
 @final
 class SourceConfig(Section):
+    """Where secrets come from besides .env."""
+
     kind: Literal["command", "credentials"]
     """`command` prints NAME=value lines; `credentials` are what systemd handed to the server: files called
     `<profile>.NAME`, for the launch profile also `NAME`."""
@@ -363,6 +422,8 @@ class SourceConfig(Section):
 
 @final
 class SecretsConfig(Section):
+    """Where secrets come from, and what is none."""
+
     plain: tuple[Variable, ...] = ()
     """Names in .env that are no secrets and stay readable in what is stored and shown."""
     sources: tuple[SourceConfig, ...] = ()

@@ -14,6 +14,8 @@ ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 
 @final
 class McpToolsConfig(Section):
+    """A choice of tools."""
+
     include: tuple[Name, ...] | None = None
     """Only these tools of the server are used; absent means all."""
     exclude: tuple[Name, ...] = ()
@@ -31,6 +33,7 @@ class McpServerConfig(Section):
     command: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
     """The program, run in the profile's confined child; it speaks over its input and output."""
     args: tuple[Annotated[str, Field(max_length=16_384)], ...] = ()
+    """What the program is started with."""
     env: Mapping[Variable, str] = Field(default={}, repr=False, json_schema_extra={"secret": True})
     """What it finds in its environment, for example `TOKEN: ${MY_TOKEN}`. It finds no other secrets there."""
     url: Annotated[str, Field(min_length=1, max_length=4096)] | None = Field(
@@ -40,11 +43,13 @@ class McpServerConfig(Section):
     headers: Mapping[str, str] = Field(default={}, repr=False, json_schema_extra={"secret": True})
     """Further headers of each request, for example `Authorization: Bearer ${MY_TOKEN}`."""
     enabled: bool = True
+    """Whether it is used."""
     timeout: Seconds = 120
     """Until a call is given up."""
     connect_timeout: Seconds = 30
     """Until it is ready; a turn waits that long for a server that is starting."""
     tools: McpToolsConfig = McpToolsConfig()
+    """Which of its tools are used."""
 
     @model_validator(mode="after")
     def _has_one_way(self) -> McpServerConfig:

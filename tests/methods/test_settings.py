@@ -85,6 +85,17 @@ def test_all_settings_are_shown_with_what_they_are_for(client: Client) -> None:
     assert rows["terminal.deadline_s"]["default"]
     assert rows["terminal.deadline_s"]["doc"]
     assert rows["durability"]["value"] == "full"
+    assert rows["terminal.deadline_s"]["usual"] == 120
+    assert (rows["agent.max_turns"]["written"], rows["terminal.cwd"]["written"]) == (True, False)
+    assert rows["terminal.deadline_s"]["shape"]["unit"] == "seconds"
+    assert rows["durability"]["shape"]["enum"] == ["full", "normal"]
+    assert rows["providers"]["shape"]["additionalProperties"]["properties"]["api_key"]["secret"]
+    assert "$ref" not in str(shown)
+    for section in shown["sections"]:
+        assert section["doc"], section["name"]
+        for row in section["settings"]:
+            assert row["doc"], row["key"]
+            assert "title" not in row["shape"]
     assert shown["foreign"] == []
 
 

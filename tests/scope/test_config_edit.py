@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
+from ruamel.yaml import YAML
 
 from hermes_ws.contract.errors import InvalidParams, ProfileUnusable
 from hermes_ws.scope import dotenv
@@ -124,3 +127,71 @@ def test_one_secret_changes_and_no_other(values: dict[str, str], name: str, valu
     after = dotenv.parse(dotenv.with_value(text, name, value)).values
     wanted = {key: each for key, each in values.items() if key != name}
     assert after == (wanted if value is None else {**wanted, name: value})
+
+
+LISTED = b"""\
+approvals:
+  rules:
+    # what is harmless
+    - tool: terminal   # the shell
+      argv: [git, status]
+      decision: allow
+    # what is not
+    - tool: "*"
+      decision: deny   # for good
+providers:
+  mine:
+    kind: openai
+    api_key: 'sk-written-into-the-file'   # bad habit
+    headers:
+      X-Team: blue   # ours
+"""
+
+
+def test_one_entry_of_a_list_changes_and_the_words_around_the_others_stay() -> None:
+    first: JsonValue = {"tool": "terminal", "argv": ["git", "status"], "decision": "allow"}
+    after = edited(LISTED, "approvals.rules", [first, {"tool": "*", "decision": "ask"}]).decode()
+    assert after == LISTED.decode().replace("deny   # for good", "ask    # for good")
+    added: JsonValue = {"tool": "files", "decision": "ask"}
+    longer = edited(LISTED, "approvals.rules", [first, added, {"tool": "*", "decision": "deny"}]).decode()
+    for words in ("# what is harmless", "# the shell", "# for good"):
+        assert words in longer
+    assert longer.index("git, status") < longer.index("tool: files") < longer.index("# for good")
+    shorter = edited(LISTED, "approvals.rules", [first]).decode()
+    assert "# the shell" in shorter
+    assert "# for good" not in shorter
+
+
+def test_what_was_shown_masked_and_comes_back_masked_stays_what_it_is() -> None:
+    shown: JsonValue = {"kind": "anthropic", "api_key": "«secret»", "headers": {"X-Team": "red"}}
+    after = edited(LISTED, "providers.mine", shown).decode()
+    assert "api_key: 'sk-written-into-the-file'   # bad habit" in after
+    assert "kind: anthropic" in after
+    assert "X-Team: red    # ours" in after or "X-Team: red   # ours" in after
+    assert edited(LISTED, "providers.mine.api_key", "«secret»") == LISTED
+    with pytest.raises(InvalidParams, match="stands for a value"):
+        edited(LISTED, "providers.other.api_key", "«secret»")
+
+
+def test_an_entry_that_others_refer_to_is_changed_where_it_was_asked_for_alone() -> None:
+    shared = b"terminal:\n  read: &dirs [/srv]\n  write: *dirs\n"
+    after = yaml(edited(shared, "terminal.read", ["/srv", "/opt"]))
+    assert after == {"terminal": {"read": ["/srv", "/opt"], "write": ["/srv"]}}
+
+
+def yaml(data: bytes) -> object:
+    return cast("object", YAML(typ="safe").load(data))  # pyright: ignore[reportUnknownMemberType]
+
+
+def test_what_is_wrong_within_a_value_is_told_by_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    rules: JsonValue = [{"tool": "terminal", "decision": "allow"}, {"tool": "files", "decision": "perhaps"}]
+    with pytest.raises(InvalidParams) as refused:
+        set_setting(path, "approvals.rules", rules)
+    assert refused.value.data["path"] == "value[1].decision"
+    with pytest.raises(InvalidParams) as refused:
+        set_setting(path, "providers", {"mine": {"kind": "openai", "colour": "red"}})
+    assert refused.value.data["path"] == "value.mine.colour"
+    with pytest.raises(InvalidParams) as refused:
+        set_setting(path, "agent.max_turns", 0)
+    assert refused.value.data["path"] == "value"

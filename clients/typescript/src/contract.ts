@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "6a10aff934cd4b35";
+export const CONTRACT_DIGEST = "e3399bf39fa7596a";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1761,6 +1761,9 @@ export interface SettingRow {
   value: JsonValue;
   default: boolean;
   doc: string;
+  usual: JsonValue;
+  written: boolean;
+  shape: Record<string, JsonValue>;
 }
 
 /** Whether the profile can answer a prompt. `error` says what is missing and `hint` what to do. */
@@ -2364,7 +2367,7 @@ export interface RpcMethods {
   "config.get": { params: ConfigGetParams; result: ConfigValue };
   /** Change a setting of a profile, in its file, with the comments kept; or of one session. */
   "config.set": { params: ConfigSetParams; result: ConfigSet };
-  /** All settings with their defaults and what they are for. */
+  /** All settings with their defaults, what they take and what they are for. */
   "config.show": { params: ProfileParams; result: ConfigShown };
   /** Decide about what the agent would like to use, and give what that needs. */
   "connection.respond": { params: ConnectionRespondParams; result: Answered };

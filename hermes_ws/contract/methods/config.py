@@ -46,7 +46,8 @@ class ConfigSetParams(Params):
     """A setting and its new value; null takes it out of the file, so that its default holds.
 
     With `scope` `session` it holds for the session alone, for what a session can have of its own. `consent` is the
-    token of an earlier answer `consent_required`.
+    token of an earlier answer `consent_required`. What is wrong with a part of the value is refused with the `path`
+    of that part, such as `value.mine.kind`; `problems` has all of them.
     """
 
     key: str = Field(min_length=1, max_length=200)
@@ -76,12 +77,20 @@ class ConfigSet(Result):
 
 
 class SettingRow(Result):
-    """One setting: its value, whether that is the default, and what it is for."""
+    """One setting: its value, whether that is the default, and what it is for.
+
+    `usual` is what holds when nothing is written, `written` whether the file says something. `shape` is the JSON
+    Schema of its values, without references; there `unit` says in what a number is measured, and `secret` marks text
+    that is shown as «secret» unless it refers to one. Sent back as such, it stays what it is.
+    """
 
     key: str
     value: JsonValue
     default: bool
     doc: str
+    usual: JsonValue
+    written: bool
+    shape: dict[str, JsonValue]
 
 
 class ConfigSection(Result):
@@ -183,7 +192,7 @@ CONFIG_SHOW = method(
     scope=Scope.PROFILE,
     right=Right.OBSERVE,
     order=Order.FREE,
-    doc="All settings with their defaults and what they are for.",
+    doc="All settings with their defaults, what they take and what they are for.",
 )
 
 SETUP_STATUS = method(
