@@ -38,10 +38,10 @@ from hermes_ws.scope.sections import (
     Section,
     ServerConfig,
     SessionsConfig,
-    TerminalConfig,
     WardenConfig,
 )
 from hermes_ws.scope.server_sections import McpServerConfig, ServerName
+from hermes_ws.scope.terminal_sections import TerminalConfig
 
 __all__ = ("ProfileConfig", "load_config", "parse_config", "public_view")
 

@@ -62,9 +62,9 @@ def _checked(path: Path, key: str, value: JsonValue) -> tuple[bytes, ProfileConf
         reason = "; ".join(f"{each['key']}: {each['problem']}" if each["key"] else each["problem"] for each in told)
         places: list[JsonValue] = []
         places += [{"path": _within(each["key"], key), "problem": each["problem"]} for each in told]
-        path = _within(told[0]["key"], key) if told else "value"
+        place = _within(told[0]["key"], key) if told else "value"
         message = f"The setting does not take that: {reason or problem.message}."
-        raise InvalidParams(message, path=path, problems=places) from None
+        raise InvalidParams(message, path=place, problems=places) from None
 
 
 def _within(found: str, key: str) -> str:

@@ -16,7 +16,7 @@ from typing import Literal, final
 from hermes_ws.contract.errors import DirectoryRefused, ProfileUnusable
 from hermes_ws.scope.environment import is_steering
 from hermes_ws.scope.home import ProfileHome
-from hermes_ws.scope.sections import ContainerConfig, RemoteConfig, TerminalConfig
+from hermes_ws.scope.terminal_sections import ContainerConfig, RemoteConfig, TerminalConfig
 
 TOOL_ROOTS = (
     *(".pyenv", ".nvm", ".cargo/bin", ".rustup", ".local/bin", ".local/share/uv", ".local/share/mise"),

@@ -15,7 +15,7 @@ import trio
 
 from hermes_ws.contract.errors import ProfileUnusable, WardenFailed
 from hermes_ws.scope.profile_scope import ProfileScope
-from hermes_ws.scope.sections import ContainerConfig
+from hermes_ws.scope.terminal_sections import ContainerConfig
 from hermes_ws.session.ports import Granted, Runtime
 from hermes_ws.warden.grants import Command, Finished, Grants
 from hermes_ws.warden.running import Running

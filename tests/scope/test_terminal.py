@@ -7,8 +7,8 @@ import pytest
 
 from hermes_ws.contract.errors import DirectoryRefused, ProfileUnusable
 from hermes_ws.scope.home import HomesRoot, ProfileHome
-from hermes_ws.scope.sections import TerminalConfig
 from hermes_ws.scope.terminal import TerminalPolicy, load_policy
+from hermes_ws.scope.terminal_sections import TerminalConfig
 
 
 @pytest.fixture
