@@ -63,12 +63,14 @@ class Limits(Result):
 
 
 class Ready(Result):
-    """The first frame of every connection."""
+    """The first frame of every connection. `rights` are those that the connection has, so that a client can leave out
+    what would be refused."""
 
     protocol: Protocol
     server: ServerInfo
     instance_id: str
     profiles: list[str]
+    rights: list[str] = []
     capabilities: list[str]
     limits: Limits
     contract_digest: str

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import trio
+
+from hermes_ws.contract.errors import LimitReached
 from hermes_ws.contract.methods.processes import (
+    PROCESS_INPUT,
     PROCESS_KILL,
     PROCESS_LIST,
     PROCESS_OUTPUT,
+    ProcessInputParams,
     ProcessKilled,
     ProcessList,
     ProcessListParams,
     ProcessOutput,
     ProcessOutputParams,
     ProcessParams,
+    ProcessWritten,
 )
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall
+
+READS_WITHIN_S: Final = 5.0
+"""Seconds in which a process has to take its input: a busy one comes back to it, one that never reads does not."""
 
 
 @handles(PROCESS_LIST)
@@ -31,6 +42,19 @@ async def output(call: ProfileCall, params: ProcessOutputParams) -> ProcessOutpu
     kept = call.runtime.ongoing.processes.output(None, params.process_id)
     text = kept.text[-params.limit :]
     return kept.model_copy(update={"text": text, "offset": kept.offset + len(kept.text) - len(text)})
+
+
+@handles(PROCESS_INPUT)
+async def write(call: ProfileCall, params: ProcessInputParams) -> ProcessWritten:
+    """Write to one's input; one that reads nothing does not hold up what the caller asks for next."""
+    with trio.move_on_after(READS_WITHIN_S) as waiting:
+        await call.runtime.ongoing.processes.write(None, params.process_id, params.text)
+    if waiting.cancelled_caught:
+        raise LimitReached(
+            f"Process {params.process_id} does not read its input, and no more fits in.",
+            hint="A part of the text may have been taken. Wait until the process reads, or end it.",
+        )
+    return ProcessWritten(process_id=params.process_id)
 
 
 @handles(PROCESS_KILL)

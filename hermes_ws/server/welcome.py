@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from hermes_ws.contract import openrpc
 from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import Limits, Protocol, Ready
+from hermes_ws.contract.registry import Right
 from hermes_ws.hosting.host import Host
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.scope.sections import LimitsConfig
@@ -74,6 +75,7 @@ class Greeting:
             server=self._facts.info,
             instance_id=self._facts.instance_id,
             profiles=[name for name in profiles if connection.may_address(name)],
+            rights=sorted(right.value for right in connection.principal.rights - {Right.NONE}),
             capabilities=list(CAPABILITIES),
             limits=self._limits,
             contract_digest=self._digest,

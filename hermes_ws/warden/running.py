@@ -46,6 +46,7 @@ class Running:
         self._output = trio.lowlevel.FdStream(output)
         self._input = trio.lowlevel.FdStream(input)
         self._problems = None if problems is None else trio.lowlevel.FdStream(problems)
+        self._writing = trio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -71,10 +72,12 @@ class Running:
     async def send(self, data: bytes) -> None:
         """Write to its input. Waits while the child does not read; raises `NotFound` when it has ended.
 
-        Cancelled in the middle, a part of it may have been written.
+        Several may write at once: what each writes stays together, in the order in which they came. Cancelled in the
+        middle, a part of it may have been written.
         """
         with self._pending.until_settled(), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-            await self._input.send_all(data)
+            async with self._writing:
+                await self._input.send_all(data)
             return
         raise errors.NotFound("The process has ended, or reads nothing any more.")
 

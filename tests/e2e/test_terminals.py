@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from typing import Any
 
 import pytest
@@ -75,3 +77,47 @@ def test_a_terminal_of_one_profile_cannot_be_named_as_anothers(shared_server: Se
     with pytest.raises(Refused):
         client.call("terminal.input", profile="default", terminal_id=name, data="x")
     client.call("terminal.close", terminal_id=name)
+
+
+def started(client: Client, session_id: str, command: str) -> str:
+    """Have the agent start a command in the background; its id."""
+    arguments = json.dumps({"command": command, "background": True})
+    admitted = client.submit(session_id, f"/do tool terminal {arguments}")
+    client.answer(client.question(), choice="once")
+    client.finished(admitted["admission_id"])
+    (row,) = client.call("process.list", session_id=session_id)["processes"]
+    name: str = row["process_id"]
+    return name
+
+
+def test_a_person_types_to_a_background_process_and_one_that_does_not_read_holds_nothing_up(
+    shared_server: Server,
+) -> None:
+    client = shared_server.connect()
+    session = client.call("session.create", profile="second")["session_id"]
+    name = started(client, session, "read line; echo got $line; read more; sleep 1000")
+    client.call("process.input", process_id=name, text="these words\n")
+    while "got these words" not in client.call("process.output", process_id=name)["text"]:
+        pass
+    client.call("process.input", process_id=name, text="then nothing\n")
+    with pytest.raises(Refused) as caught:
+        for _ in range(20):
+            client.call("process.input", process_id=name, text="x" * 65_536)
+    assert caught.value.type == "limit_reached"
+    with pytest.raises(Refused) as stranger:
+        client.call("process.input", profile="default", process_id=name, text="x")
+    assert stranger.value.type == "profile_mismatch"
+    client.call("process.kill", process_id=name)
+    with pytest.raises(Refused) as ended:
+        client.call("process.input", process_id=name, text="x")
+    assert ended.value.type == "not_found"
+
+
+def test_a_connection_is_told_which_rights_it_has(shared_server: Server) -> None:
+    owner = shared_server.connect()
+    assert owner.ready["payload"]["rights"] == ["admin", "answer", "control", "observe", "submit", "terminal"]
+    made = owner.call("token.create", name="narrow", profiles=["second"], rights=["observe", "answer"])
+    narrow = Client(shared_server.url, made["token"])
+    assert narrow.ready["payload"]["rights"] == ["answer", "observe"]
+    with pytest.raises(Refused):
+        narrow.call("terminal.open", profile="second")

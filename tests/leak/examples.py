@@ -85,6 +85,7 @@ METHODS: Mapping[str, Example] = {
     "model.disconnect": but(profile, slug="mine"),
     "model.options": profile,
     "model.save_key": lambda w, s: {"profile": s.name, "slug": "mine", "api_key": secret_value()},
+    "process.input": lambda w, s: {"profile": s.name, "process_id": s.process or f"{s.origin}-none", "text": "x\n"},
     "process.kill": lambda w, s: {"profile": s.name, "process_id": s.process or f"{s.origin}-none"},
     "process.list": profile,
     "process.output": lambda w, s: {"profile": s.name, "process_id": s.process or f"{s.origin}-none"},

@@ -269,3 +269,21 @@ async def test_a_search_finds_the_same_with_ripgrep_and_without(
         await hands.search_files(Path("."), "(")
     with pytest.raises(errors.NotFound):
         await hands.search_files(Path("missing"), "x")
+
+
+async def test_what_two_write_to_one_process_at_once_stays_apart(runtime: ProfileRuntime) -> None:
+    """Both wait for a program that does not read yet; neither is refused, and no line is torn."""
+    hands, _ = await hands_of(runtime)
+    waits = "until [ -e gate ]; do sleep 0.05; done; while read line; do echo ${#line} ${line%${line#?}}; done"
+    started = await hands.start(waits, cwd=None)
+    async with trio.open_nursery() as nursery:
+        for letter in "ab":
+            nursery.start_soon(hands.process_write, started.process_id, f"{letter * 99}\n" * 2000)
+        await trio.testing.wait_all_tasks_blocked()
+        (runtime.home.user / "gate").touch()
+    with trio.fail_after(30):
+        output = ""
+        while output.count("\n") < 4000:
+            output = await hands.process_output(started.process_id, limit=100_000)
+            await trio.sleep(0.01)
+    assert sorted(set(output.split("\n"))) == ["", "99 a", "99 b"]

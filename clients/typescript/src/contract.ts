@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "e3399bf39fa7596a";
+export const CONTRACT_DIGEST = "cb99e20d778e3461";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1131,6 +1131,13 @@ export interface ProcessExited {
   tail?: string;
 }
 
+/** What it reads from its standard input; a line ends with a newline. */
+export interface ProcessInputParams {
+  process_id: string;
+  profile?: string | null;
+  text: string;
+}
+
 /** How it ended. */
 export interface ProcessKilled {
   process_id: string;
@@ -1181,6 +1188,11 @@ export interface ProcessRow {
   exit_code?: number | null;
   signal?: number | null;
   characters?: number;
+}
+
+/** It was taken. */
+export interface ProcessWritten {
+  process_id: string;
 }
 
 /** A new profile with parts of another. Memory, files, secrets and sessions come along only when they are named. */
@@ -1392,12 +1404,13 @@ export interface QuestionRow {
   profile: string;
 }
 
-/** The first frame of every connection. */
+/** The first frame of every connection. `rights` are those that the connection has, so that a client can leave out what would be refused. */
 export interface Ready {
   protocol: Protocol;
   server: ServerInfo;
   instance_id: string;
   profiles: Array<string>;
+  rights?: Array<string>;
   capabilities: Array<string>;
   limits: Limits;
   contract_digest: string;
@@ -2393,6 +2406,8 @@ export interface RpcMethods {
   "model.options": { params: OptionsParams; result: ModelOptions };
   /** Store the key of a provider in the profile's .env; it cannot be read back. */
   "model.save_key": { params: SaveKeyParams; result: KeySaved };
+  /** Write to the standard input of a background process; the reply comes when it was taken. */
+  "process.input": { params: ProcessInputParams; result: ProcessWritten };
   /** End a background process and all that it started; the reply comes when they are gone. */
   "process.kill": { params: ProcessParams; result: ProcessKilled };
   /** The background processes of a session or of the profile. */

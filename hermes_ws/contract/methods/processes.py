@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from hermes_ws.contract.errors import HermesError, NotFound, SessionUnknown
+from hermes_ws.contract.errors import HermesError, LimitReached, NotFound, SessionUnknown
 from hermes_ws.contract.model import Identifier, Params, Result
 from hermes_ws.contract.registry import Order, Right, Scope, method
+
+INPUT_CHARACTERS = 65_536
+"""What is written to a process at once, as for a terminal."""
 
 
 class ProcessRow(Result):
@@ -67,6 +70,18 @@ class ProcessOutput(Result):
     running: bool
 
 
+class ProcessInputParams(ProcessParams):
+    """What it reads from its standard input; a line ends with a newline."""
+
+    text: str = Field(min_length=1, max_length=INPUT_CHARACTERS)
+
+
+class ProcessWritten(Result):
+    """It was taken."""
+
+    process_id: str
+
+
 class ProcessKilled(Result):
     """How it ended."""
 
@@ -95,6 +110,17 @@ PROCESS_OUTPUT = method(
     order=Order.FREE,
     errors=(NotFound,),
     doc="The end of what a background process wrote.",
+)
+
+PROCESS_INPUT = method(
+    "process.input",
+    ProcessInputParams,
+    ProcessWritten,
+    scope=Scope.PROFILE,
+    right=Right.TERMINAL,
+    order=Order.PROFILE,
+    errors=(NotFound, LimitReached),
+    doc="Write to the standard input of a background process; the reply comes when it was taken.",
 )
 
 PROCESS_KILL = method(
