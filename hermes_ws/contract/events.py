@@ -14,6 +14,7 @@ from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from hermes_ws.contract.content import Block, Role, Usage
 from hermes_ws.contract.model import Result
+from hermes_ws.contract.questions import OperationTarget
 from hermes_ws.contract.registry import Event, event
 from hermes_ws.contract.subagent_events import SubagentComplete, SubagentProgress, SubagentStart
 
@@ -235,20 +236,26 @@ class RequestCancel(Result):
 
 
 class ConnectionRequest(Result):
-    """The agent would like to use something that is not connected; the question of this id asks for it."""
+    """The agent would like to use something that is not connected; the question of this id asks for it. At
+    `deadline_at`, seconds since 1970, and `timeout_seconds` from now it expires."""
 
     op_id: str
     seq: int
-    targets: list[dict[str, JsonValue]]
+    deadline_at: float
+    timeout_seconds: float
+    targets: list[OperationTarget]
 
 
 class ConnectionUpdate(Result):
-    """What became of a connection that was asked for."""
+    """How a connection stands that was asked for. The committed event that says the same is `request.settled`."""
 
     op_id: str
     seq: int
     settled: bool
     settled_by: Literal["settled", "expired", "withdrawn", "abandoned"] | None = None
+    settled_at: float | None = None
+    deadline_at: float | None = None
+    targets: list[OperationTarget]
 
 
 class UsageUpdate(Result):
@@ -364,7 +371,7 @@ CATALOG: tuple[Event, ...] = (
     event("compaction.start", CompactionStart, doc="The older messages are about to be summarised."),
     event("compaction.complete", CompactionComplete, doc="A summary stands for the older messages."),
     event("connection.request", ConnectionRequest, doc="The agent would like to use what is not connected."),
-    event("connection.update", ConnectionUpdate, doc="It was decided about a connection."),
+    event("connection.update", ConnectionUpdate, live=True, doc="It was decided about a connection."),
     event("usage.update", UsageUpdate, doc="What one step consumed."),
     event("process.exited", ProcessExited, doc="A background process that the thread started has ended."),
     event("terminal.output", TerminalOutput, live=True, doc="What a terminal shows."),

@@ -144,6 +144,13 @@ class ConnectionTarget(Result):
     required_env: list[ConnectionField] = []
 
 
+class OperationTarget(ConnectionTarget):
+    """How it stands with a target: `pending` until that is decided, `expired` when it was not in time, and
+    `not_connected` when nobody was there to decide it or the server ended first."""
+
+    state: Literal["pending", "connected", "skipped", "expired", "not_connected"]
+
+
 class ConnectionParams(Asked):
     """What the agent would like to use. Nothing waits for the answer."""
 
@@ -194,6 +201,7 @@ CONNECTION = question(
     ConnectionParams,
     ConnectionResult,
     secret=True,
+    told=("targets",),
     doc="The agent would like to use something that is not connected. It goes on meanwhile.",
 )
 CLIENT_TOOL = question("client_tool", ClientToolParams, ClientToolResult, doc="Run a tool that this client offered.")

@@ -113,13 +113,15 @@ class Event:
 @final
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One kind of question that the server asks a person through a client. A `secret` answer is kept nowhere."""
+    """One kind of question that the server asks a person through a client. A `secret` answer is kept nowhere, but for
+    the fields of it that are `told`."""
 
     kind: str
     params: type[Result]
     result: type[Params]
     doc: str
     secret: bool = False
+    told: tuple[str, ...] = ()
 
 
 def method(
@@ -148,6 +150,14 @@ def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> 
     return Event(type, payload, live, doc)
 
 
-def question(kind: str, params: type[Result], result: type[Params], *, doc: str, secret: bool = False) -> Question:
-    """Declare a kind of question."""
-    return Question(kind, params, result, doc, secret)
+def question(
+    kind: str,
+    params: type[Result],
+    result: type[Params],
+    *,
+    doc: str,
+    secret: bool = False,
+    told: tuple[str, ...] = (),
+) -> Question:
+    """Declare a kind of question. `told` names the fields of a secret answer that are none themselves."""
+    return Question(kind, params, result, doc, secret, told)

@@ -187,6 +187,10 @@ class Database:
             )
         return tail
 
+    def tail_if_open(self, key: ThreadKey) -> ThreadTail | None:
+        """The tail of a thread, for whoever has something to tell in passing; None when nobody can be listening."""
+        return self._board.tails.get(key)
+
     async def open_tail(self, key: ThreadKey) -> ThreadTail:
         """The tail of a thread, opened where its journal ends now. Raises `ThreadUnknown`.
 

@@ -169,15 +169,17 @@ class LiveText:
 
 @final
 class LiveMarks:
-    """How far one subscriber has read each live text. It belongs to the subscription and is moved by `ThreadTail.take`.
+    """How far one subscriber has read what is live. It belongs to the subscription and is moved by `ThreadTail.take`.
 
     A subscriber that was given the text of the message in progress with its snapshot starts from there: `given`.
     """
 
-    __slots__ = ("offsets",)
+    __slots__ = ("offsets", "passed")
 
     def __init__(self) -> None:
         self.offsets: dict[tuple[LiveKind, str], int] = {}
+        self.passed = 0
+        """How many of the events that were told in passing it has had, or was too late for."""
 
     @classmethod
     def given(cls, message_id: str, text: str) -> LiveMarks:

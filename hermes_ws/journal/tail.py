@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
+from hermes_ws.contract.model import Result
 from hermes_ws.journal.address import Address
 from hermes_ws.journal.live import LiveKind, LiveMarks, LiveText
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.wire.cursor import Cursor
-from hermes_ws.wire.frames import Frame
+from hermes_ws.wire.frames import Frame, event_frame
 
 __all__ = ["TAIL_BYTES", "TAIL_EVENTS", "Address", "LiveKind", "LiveMarks", "Statistics", "Taken", "ThreadTail"]
 
@@ -28,6 +29,10 @@ TAIL_EVENTS = 2048
 
 TAIL_BYTES = 2 * 1024 * 1024
 """Bytes of events kept in memory per thread; two of the largest events there can be."""
+
+PASSING_KEPT = 16
+"""Events told in passing that are kept for subscribers which have not looked yet. Whoever is further behind than this
+learns the same from what is committed."""
 
 _SLACK: Final = 8
 """What is dropped at once is at least this part of the bound, so that dropping costs nothing per event."""
@@ -85,6 +90,9 @@ class ThreadTail:
         self._listeners: dict[Callable[[], None], None] = {}
         self._live: dict[tuple[LiveKind, str], LiveText] = {}
         self._memo: tuple[int, int, Taken] | None = None
+        self._passing: list[tuple[Frame, int | None]] = []
+        self.passed = 0
+        """How many events were told in passing. A subscriber that begins now has missed so many."""
         self.farewell: Frame | None = None
         """What subscribers are told last: the thread is gone, and nothing follows. See `end`."""
 
@@ -109,6 +117,8 @@ class ThreadTail:
         committed = self._committed(after, budget)
         if live is None or committed.more or committed.cursor.seq != self.head:
             return committed
+        if live.passed != self.passed:
+            committed = self._with_passing(committed, live)
         if not self._live:
             if live.offsets:
                 live.offsets.clear()
@@ -131,6 +141,12 @@ class ThreadTail:
             taken = Taken(frames, Cursor(self.generation, after.seq + len(frames)), more=last < len(self._frames))
         self._memo = (after.seq, budget, taken)
         return taken
+
+    def _with_passing(self, committed: Taken, live: LiveMarks) -> Taken:
+        missed = self._passing[live.passed - self.passed :]
+        live.passed = self.passed
+        frames = tuple(frame for frame, only_at in missed if only_at is None or only_at == self.head)
+        return Taken((*committed.frames, *frames), committed.cursor) if frames else committed
 
     def _with_live(self, committed: Taken, live: LiveMarks, budget: int) -> Taken:
         offsets = live.offsets
@@ -207,6 +223,38 @@ class ThreadTail:
             count += 1
         del self._frames[:count]
         self._bytes = size
+
+    # --- told in passing ---------------------------------------------------------------------------------------------
+
+    def tell(
+        self,
+        type: str,
+        payload: Result,
+        *,
+        execution_generation: int | None = None,
+        admission_id: str | None = None,
+        until_next: bool = False,
+    ) -> None:
+        """Tell a live event to those who listen now. It is stored nowhere; what is committed says the same.
+
+        `until_next`: it says something only until the next event of the thread is committed, and is dropped then.
+        """
+        address = self.address
+        frame = event_frame(
+            {
+                "type": type,
+                "profile": address.profile,
+                "session_id": address.session_id or None,
+                "thread_id": address.thread_id,
+                "execution_generation": execution_generation,
+                "admission_id": admission_id,
+                "ts": self._now(),
+                "payload": payload.model_dump(mode="json"),
+            }
+        )
+        self._passing = [*self._passing[1 - PASSING_KEPT :], (frame, self.head if until_next else None)]
+        self.passed += 1
+        self.notify()
 
     # --- live texts --------------------------------------------------------------------------------------------------
 

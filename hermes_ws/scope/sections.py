@@ -239,6 +239,9 @@ class QuestionsConfig(Section):
     deadline_s: Seconds | None = None
     """After which a question that nobody answered expires; absent means that it waits. The agent is told that nobody
     answered, which is no refusal."""
+    connection_deadline_s: Seconds = 86_400
+    """After which a request to connect something expires, for which the agent does not wait: a day, so that it can be
+    seen to in the evening."""
 
 
 @final

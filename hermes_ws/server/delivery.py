@@ -191,6 +191,7 @@ class Delivery:
     def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
         """Follow a thread from a cursor on. An earlier subscription to the same thread ends."""
         self.unsubscribe(tail.address)
+        marks.passed = tail.passed
         subscription = Subscription(self, tail, start, marks, read)
         self._subscriptions[tail.address] = subscription
         tail.attach(subscription.news)

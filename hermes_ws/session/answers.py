@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
@@ -36,6 +37,15 @@ def validated(kind: str, asked: Mapping[str, JsonValue], sent: Mapping[str, Json
     if isinstance(result, ClarifyResult):
         _answers_fit(ClarifyParams.model_validate(asked), result)
     return result
+
+
+def kept_of(kind: str, result: Params) -> dict[str, JsonValue] | None:
+    """What of an answer is stored and told to everybody: where the kind is declared secret, what it says is told."""
+    declared = QUESTIONS[kind]
+    if declared.secret and not declared.told:
+        return None
+    told = set(declared.told) if declared.secret else None
+    return cast("dict[str, JsonValue]", result.model_dump(mode="json", include=told))
 
 
 def _answers_fit(asked: ClarifyParams, result: ClarifyResult) -> None:

@@ -53,7 +53,8 @@ class ExecutionAsker:
         return await logins.login(origin, site, code=code)
 
     async def post(self, params: ConnectionParams) -> str:
-        """Ask for a connection, and wait for nothing; its id. What the answer holds is kept when it comes.
+        """Ask for a connection, and wait for nothing; its id. What the answer holds is kept when it comes, and at the
+        profile's `questions.connection_deadline_s` it expires.
 
         Raises `NoAnswerer` when clients may answer and none of them can show it.
         """
@@ -63,7 +64,10 @@ class ExecutionAsker:
             if values:
                 await self._keep(values)
 
-        return await self._questions.post(self._asking, params, decided)
+        deadline_s = self._runtime.scope.config.questions.connection_deadline_s
+        op_id = await self._questions.post(self._asking, params, decided, deadline_s=deadline_s)
+        self._runtime.start_soon(self._questions.expire, op_id, deadline_s, name=f"the deadline of {op_id}")
+        return op_id
 
 
 def keeping(runtime: Runtime, scope: ProfileScope) -> Keep:

@@ -15,20 +15,18 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar, cast, final
+from typing import Final, TypeVar, cast, final
 
 import trio
 from pydantic import JsonValue
 
 from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.contract.errors import HermesError, InvalidParams, NotFound, StaleGeneration
-from hermes_ws.contract.events import ConnectionRequest, ConnectionUpdate
 from hermes_ws.contract.methods.questions import Answered, AnswerParams, Operation
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import (
     APPROVAL,
     CONNECTION,
-    QUESTIONS,
     ConnectionParams,
     OpenQuestion,
     QuestionState,
@@ -37,11 +35,15 @@ from hermes_ws.contract.registry import Question
 from hermes_ws.journal import questions as rows
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.database import Database, Transaction
-from hermes_ws.session.answers import validated
+from hermes_ws.session import connections
+from hermes_ws.session.answers import kept_of, validated
 from hermes_ws.session.handover import Handover, left
 from hermes_ws.session.ports import Audience
 
 P = TypeVar("P", bound=Params)
+
+EXPIRE_AGAIN_S: Final = 30.0
+"""Seconds until a deadline that could not be written down is tried again: the pace of the looks after other things."""
 
 Decided = Callable[[Params], Awaitable[None]]
 """What is done with the answer to a question that nothing waits for."""
@@ -131,6 +133,17 @@ class _Waiter:
 
 
 @final
+class _Posted:
+    """A question that nothing waits for, while it is open."""
+
+    __slots__ = ("decided", "ended")
+
+    def __init__(self, decided: Decided) -> None:
+        self.decided = decided
+        self.ended = trio.Event()
+
+
+@final
 class Questions:
     """The questions of one open profile: asking, waiting, and the one place where an answer counts."""
 
@@ -140,12 +153,17 @@ class Questions:
         self._profile = profile
         self._origin = origin
         self._waiters: dict[str, _Waiter] = {}
-        self._posted: dict[str, Decided] = {}
+        self._posted: dict[str, _Posted] = {}
         self._handover = Handover()
 
     def waiting(self, key: ThreadKey) -> bool:
         """Whether an execution of this thread waits for a person."""
         return any(waiter.asking.key == key for waiter in self._waiters.values())
+
+    @property
+    def posted(self) -> int:
+        """How many are open that no execution waits for."""
+        return len(self._posted)
 
     async def ask(
         self, asking: Asking, question: Question, params: Result, *, deadline_s: float | None = None
@@ -211,28 +229,27 @@ class Questions:
             tx.after_commit(partial(self._ended, record, State.WITHDRAWN, Happened.EXECUTION_ENDED, None))
         tx.after_commit(lambda: self._handover.forget(admission_id))
 
-    async def post(self, asking: Asking, params: ConnectionParams, decided: Decided) -> str:
+    async def post(self, asking: Asking, params: ConnectionParams, decided: Decided, *, deadline_s: float) -> str:
         """Commit a question that nothing waits for, and send it; its id. `decided` is called with the answer.
 
-        It outlives the execution that asked, and is abandoned with the server. Raises `NoAnswerer` at once when clients
-        may answer and none of them can show it.
+        It outlives the execution that asked, until its deadline, and is abandoned with the server; somebody is to run
+        `expire` for it. Raises `NoAnswerer` at once when clients may answer and none of them can show it.
         """
         opened: list[OpenQuestion] = []
 
         def work(tx: Transaction) -> None:
-            record = rows.open(tx, self._new(tx, asking, CONNECTION, params, None))
-            targets = cast("list[dict[str, JsonValue]]", record.params["targets"])
+            record = rows.open(tx, self._new(tx, asking, CONNECTION, params, tx.now + deadline_s))
             tx.append(
                 asking.key,
                 "connection.request",
-                ConnectionRequest(op_id=record.question_id, seq=1, targets=targets),
+                connections.asked(record),
                 execution_generation=asking.execution_generation,
                 admission_id=asking.admission_id,
             )
 
             def committed() -> None:
                 opened.append(record.open_question())
-                self._posted[record.question_id] = decided
+                self._posted[record.question_id] = _Posted(decided)
 
             tx.after_commit(committed)
 
@@ -242,6 +259,21 @@ class Questions:
             await self._settle(opened[0].id, Happened.NOBODY_CAN)
             raise NoAnswerer(CONNECTION.kind)
         return opened[0].id
+
+    async def expire(self, question_id: str, deadline_s: float) -> None:
+        """Settle a posted question as expired in so many seconds, unless something has settled it by then."""
+        posted = self._posted.get(question_id)
+        if posted is None:
+            return
+        with trio.move_on_after(deadline_s):
+            await posted.ended.wait()
+        while not posted.ended.is_set():
+            try:
+                await self._settle(question_id, Happened.DEADLINE_PASSED)
+            except HermesError:
+                # Nothing can be stored now. An answer that comes meanwhile counts; it would not be stored either.
+                with trio.move_on_after(EXPIRE_AGAIN_S):
+                    await posted.ended.wait()
 
     def _new(
         self, tx: Transaction, asking: Asking, question: Question, params: Result, deadline: float | None
@@ -275,27 +307,29 @@ class Questions:
         if record.state != "open":
             return _told(record.state, record.result)
         result = validated(record.kind, record.params, params.result)
+        posted = self._posted.get(params.id)
         async with self._handover.taking:
-            settled, first = await self._settle(params.id, Happened.ANSWERED, result)
-        decided = self._posted.pop(params.id, None)
+            kept = kept_of(record.kind, result)
+            settled, first = await self._settle(params.id, Happened.ANSWERED, result, kept)
         if first:
-            if decided is not None:
-                await decided(result)
+            if posted is not None:
+                await posted.decided(result)
             return Answered(outcome="settled", result=settled.result)
         return _told(settled.state, settled.result)
 
     async def _settle(
-        self, question_id: str, happened: Happened, result: Params | None = None
+        self,
+        question_id: str,
+        happened: Happened,
+        result: Params | None = None,
+        kept: Mapping[str, JsonValue] | None = None,
     ) -> tuple[rows.QuestionRecord, bool]:
         state = TRANSITIONS[State.OPEN, happened]
         word = _WORDS[state]
 
         def work(tx: Transaction) -> tuple[rows.QuestionRecord, bool]:
-            record, first = rows.settle(tx, question_id, word, _kept(tx, question_id, result))
+            record, first = rows.settle(tx, question_id, word, kept)
             if first:
-                if record.kind == CONNECTION.kind:
-                    told = ConnectionUpdate(op_id=question_id, seq=2, settled=True, settled_by=word)
-                    tx.append(record.key, "connection.update", told)
                 tx.after_commit(lambda: self._ended(record, state, happened, result))
             return record, first
 
@@ -303,13 +337,22 @@ class Questions:
 
     def _ended(self, record: rows.QuestionRecord, state: State, happened: Happened, result: Params | None) -> None:
         question_id = record.question_id
+        tail = self._journal.tail_if_open(record.key)
+        if tail is not None and record.kind == CONNECTION.kind:
+            tail.tell(
+                "connection.update",
+                connections.changed(record),
+                execution_generation=record.execution_generation,
+                admission_id=record.admission_id,
+            )
+        posted = self._posted.pop(question_id, None)
+        if posted is not None:
+            posted.ended.set()
         waiter = self._waiters.pop(question_id, None)
         if waiter is not None:
             waiter.end(happened, result)
-        elif result is not None and question_id not in self._posted:
+        elif result is not None and posted is None:
             self._handover.answered(record, result)
-        if happened is not Happened.ANSWERED:
-            self._posted.pop(question_id, None)
         self._audience.settled(question_id, REASONS[state], self._profile)
 
     async def reconsider(self, question_id: str) -> None:
@@ -325,19 +368,7 @@ class Questions:
 
     async def operation(self, op_id: str) -> Operation:
         """How a connection stands that was asked for. Raises `NotFound`, also for a question of another kind."""
-        record = await self._journal.read(lambda connection: rows.get(connection, op_id))
-        if record is None or record.kind != CONNECTION.kind:
-            raise NotFound(f"There is no question {op_id}.")
-        settled = record.state != "open"
-        return Operation(
-            op_id=op_id,
-            seq=1 + settled,
-            settled=settled,
-            state=record.state,
-            targets=cast("list[dict[str, JsonValue]]", record.params["targets"]),
-            deadline_at=record.deadline,
-            settled_at=record.settled_at,
-        )
+        return connections.operation(op_id, await self._journal.read(lambda connection: rows.get(connection, op_id)))
 
     async def outcome(self, question_id: str) -> Answered | None:
         """What settled a question; None while nothing has, or for one that there is not."""
@@ -352,16 +383,6 @@ class Questions:
             except HermesError:
                 self._waiters.pop(question_id, None)
                 self._audience.settled(question_id, REASONS[State.WITHDRAWN], self._profile)
-
-
-def _kept(tx: Transaction, question_id: str, result: Params | None) -> dict[str, JsonValue] | None:
-    """What of an answer is stored and told to everybody: nothing where the kind is declared secret."""
-    if result is None:
-        return None
-    record = rows.get(tx.connection, question_id)
-    if record is None or QUESTIONS[record.kind].secret:
-        return None
-    return cast("dict[str, JsonValue]", result.model_dump(mode="json"))
 
 
 def _told(state: QuestionState, result: dict[str, JsonValue] | None) -> Answered:

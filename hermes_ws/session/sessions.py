@@ -73,8 +73,8 @@ class Sessions:
 
     @property
     def in_use(self) -> bool:
-        """Whether anything runs, or anybody listens."""
-        return any(session.busy or session.watched for session in self._known.values())
+        """Whether anything runs, or anybody listens, or something was asked that waits for somebody to come."""
+        return self._questions.posted > 0 or any(session.busy or session.watched for session in self._known.values())
 
     @property
     def open(self) -> int:

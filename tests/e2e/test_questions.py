@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -155,15 +156,19 @@ def test_a_connection_is_asked_for_without_holding_anything(shared_server: Serve
     op_id = request["op_id"]
     before = client.call("connectors.operation.status", op_id=op_id)
     assert (before["settled"], before["seq"], before["targets"][0]["name"]) == (False, 1, "hub")
+    assert before["deadline_at"] == request["deadline_at"] > time.time()
+    assert client.call("question.list", profile="second")["questions"][-1]["deadline"] == request["deadline_at"]
     assert client.call("thread.state", session_id=id)["questions"][0]["id"] == op_id
     with pytest.raises(Refused) as missing:
         client.call("connection.respond", op_id=op_id, result={"targets": {"hub": "connected"}})
     assert missing.value.data["path"] == "result.values"
     result = {"targets": {"hub": "connected"}, "values": {"HUB_TOKEN": CANARY}}
     assert client.call("connection.respond", op_id=op_id, result=result)["outcome"] == "settled"
-    update = client.until(lambda e: e["type"] == "connection.update")["payload"]
-    assert (update["op_id"], update["seq"], update["settled"]) == (op_id, 2, True)
-    assert client.call("connectors.operation.status", op_id=op_id)["settled"]
+    update = client.until(lambda e: e["type"] == "connection.update")
+    assert "cursor" not in update
+    assert (update["payload"]["op_id"], update["payload"]["seq"], update["payload"]["settled"]) == (op_id, 2, True)
+    after = client.call("connectors.operation.status", op_id=op_id)
+    assert (after["settled"], after["targets"][0]["state"]) == (True, "connected")
     assert "HUB_TOKEN" in client.call("secrets.names", profile="second")["names"]
     assert CANARY not in json.dumps(client.events)
     client.close()

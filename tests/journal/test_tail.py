@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes_ws.contract.events import Notice
 from hermes_ws.journal.stored_event import StoredEvent
-from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
+from hermes_ws.journal.tail import PASSING_KEPT, Address, LiveMarks, ThreadTail
 from hermes_ws.wire.cursor import Cursor
+from hermes_ws.wire.frames import Frame
 
 ADDRESS = Address("work", "ses-1", "main")
 BIG = 1_000_000
@@ -305,3 +307,50 @@ def test_whatever_the_order_each_subscriber_folds_to_the_truth(
             assert subscriber.texts.get(message, "") == truth[message]
         for message, text in subscriber.whole.items():
             assert text == truth[message]
+
+
+def passing(tail: ThreadTail, text: str, *, until_next: bool = False) -> None:
+    tail.tell("notice", Notice(level="info", type="test", message=text), until_next=until_next)
+
+
+def said(frames: tuple[Frame, ...]) -> list[str]:
+    params = [orjson.loads(frame.json)["params"] for frame in frames]
+    return [each["payload"].get("message", each["type"]) for each in params if "cursor" not in each]
+
+
+def test_what_is_told_in_passing_comes_once_and_after_what_is_committed() -> None:
+    tail, marks = make(1), LiveMarks()
+    passing(tail, "one")
+    passing(tail, "two")
+    assert said(tail.take(Cursor(1, 0), None, BIG).frames) == []
+    taken = tail.take(Cursor(1, 0), marks, BIG)
+    assert "cursor" in orjson.loads(taken.frames[0].json)["params"]
+    assert (said(taken.frames), taken.cursor) == (["one", "two"], Cursor(1, 1))
+    assert tail.take(Cursor(1, 1), marks, BIG).frames == ()
+    passing(tail, "three")
+    assert said(tail.take(Cursor(1, 1), marks, BIG).frames) == ["three"]
+
+
+def test_what_is_told_in_passing_comes_before_texts_that_grow() -> None:
+    tail, marks = make(1), LiveMarks()
+    tail.live_begin("message.delta", "m1")
+    tail.live_append("message.delta", "m1", "Hello")
+    passing(tail, "one")
+    assert said(tail.take(Cursor(1, 1), marks, BIG).frames) == ["one", "message.delta"]
+
+
+def test_what_holds_until_the_next_event_is_not_told_after_it() -> None:
+    tail, early, late = make(1), LiveMarks(), LiveMarks()
+    passing(tail, "going on", until_next=True)
+    assert said(tail.take(Cursor(1, 1), early, BIG).frames) == ["going on"]
+    tail.publish(event(2))
+    passing(tail, "over")
+    assert said(tail.take(Cursor(1, 1), late, BIG).frames) == ["over"]
+
+
+def test_so_many_events_told_in_passing_are_kept_and_no_more() -> None:
+    tail, marks = make(1), LiveMarks()
+    for number in range(3 * PASSING_KEPT):
+        passing(tail, str(number))
+    kept = said(tail.take(Cursor(1, 1), marks, BIG).frames)
+    assert kept == [str(number) for number in range(2 * PASSING_KEPT, 3 * PASSING_KEPT)]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from hermes_ws.contract.errors import StorageUnavailable
+from hermes_ws.contract.events import Notice
 from hermes_ws.journal.address import Address
 from hermes_ws.journal.tail import LiveMarks
 from hermes_ws.server.delivery import BUDGET, Delivery, Subscription
@@ -58,6 +59,18 @@ async def test_answers_overtake_events_of_a_client_that_is_behind() -> None:
             before += 1
         assert before < 150
         assert [int((await _text(client)).split(" ")[0]) for _ in range(200 - before)] == list(range(before, 200))
+
+
+async def test_what_is_told_in_passing_reaches_those_who_listen_and_nobody_who_comes_later() -> None:
+    async with stage() as on:
+        early = await _listening(on)
+        on.desk.tail.tell("notice", Notice(level="info", type="test", message="passing"))
+        late = await _listening(on)
+        publish(on.desk.tail, "stays")
+        told = (await early.message())["params"]
+        assert told["payload"]["message"] == "passing"
+        assert "cursor" not in told
+        assert [await _text(early), await _text(late)] == ["stays", "stays"]
 
 
 async def test_a_slow_client_does_not_disturb_a_fast_one() -> None:

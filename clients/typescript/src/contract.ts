@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "cb99e20d778e3461";
+export const CONTRACT_DIGEST = "d5fb45b1055082a3";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -488,11 +488,13 @@ export interface ConnectionParams {
   targets: Array<ConnectionTarget>;
 }
 
-/** The agent would like to use something that is not connected; the question of this id asks for it. */
+/** The agent would like to use something that is not connected; the question of this id asks for it. At `deadline_at`, seconds since 1970, and `timeout_seconds` from now it expires. */
 export interface ConnectionRequest {
   op_id: string;
   seq: number;
-  targets: Array<Record<string, JsonValue>>;
+  deadline_at: number;
+  timeout_seconds: number;
+  targets: Array<OperationTarget>;
 }
 
 /** The decision on a connection; `op_id` is the id of its question. */
@@ -517,12 +519,15 @@ export interface ConnectionTarget {
   required_env?: Array<ConnectionField>;
 }
 
-/** What became of a connection that was asked for. */
+/** How a connection stands that was asked for. The committed event that says the same is `request.settled`. */
 export interface ConnectionUpdate {
   op_id: string;
   seq: number;
   settled: boolean;
   settled_by?: "settled" | "expired" | "withdrawn" | "abandoned" | null;
+  settled_at?: number | null;
+  deadline_at?: number | null;
+  targets: Array<OperationTarget>;
 }
 
 /** After how many turns the agent stopped to ask. */
@@ -1082,7 +1087,7 @@ export interface Operation {
   seq: number;
   settled: boolean;
   state: "open" | "settled" | "expired" | "withdrawn" | "abandoned";
-  targets: Array<Record<string, JsonValue>>;
+  targets: Array<OperationTarget>;
   deadline_at?: number | null;
   settled_at?: number | null;
 }
@@ -1091,6 +1096,16 @@ export interface Operation {
 export interface OperationParams {
   op_id: string;
   profile?: string | null;
+}
+
+/** How it stands with a target: `pending` until that is decided, `expired` when it was not in time, and `not_connected` when nobody was there to decide it or the server ended first. */
+export interface OperationTarget {
+  name: string;
+  kind: "connector" | "mcp" | "plugin" | "skill";
+  action?: "authorize" | "connect" | "enable" | "install" | "reconnect";
+  detail?: string;
+  required_env?: Array<ConnectionField>;
+  state: "pending" | "connected" | "skipped" | "expired" | "not_connected";
 }
 
 /** Of a profile, or as a session has it. */
@@ -2670,7 +2685,7 @@ export interface BackendGatewayEventMap {
   "compaction.complete": CompactionComplete;
   /** The agent would like to use what is not connected. */
   "connection.request": ConnectionRequest;
-  /** It was decided about a connection. */
+  /** It was decided about a connection. Live: without a cursor. */
   "connection.update": ConnectionUpdate;
   /** What one step consumed. */
   "usage.update": UsageUpdate;

@@ -12,7 +12,14 @@ from pydantic import Field, JsonValue
 
 from hermes_ws.contract.errors import HermesError, InvalidParams, NotFound, StaleGeneration
 from hermes_ws.contract.model import Identifier, Params, Result
-from hermes_ws.contract.questions import ApprovalResult, ClarifyResult, ConnectionResult, OpenQuestion, ValueResult
+from hermes_ws.contract.questions import (
+    ApprovalResult,
+    ClarifyResult,
+    ConnectionResult,
+    OpenQuestion,
+    OperationTarget,
+    ValueResult,
+)
 from hermes_ws.contract.registry import Order, Right, Scope, method
 
 
@@ -112,7 +119,7 @@ class Operation(Result):
     seq: int
     settled: bool
     state: Literal["open", "settled", "expired", "withdrawn", "abandoned"]
-    targets: list[dict[str, JsonValue]]
+    targets: list[OperationTarget]
     deadline_at: float | None = None
     settled_at: float | None = None
 
