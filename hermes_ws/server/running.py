@@ -53,6 +53,7 @@ from hermes_ws.server.token import AllTokens, LaunchToken, mint
 from hermes_ws.server.visitor import Site
 from hermes_ws.server.watchdog import Watchdog
 from hermes_ws.server.welcome import Greeting
+from hermes_ws.warden import leftovers
 from hermes_ws.warden.subreaper import become_subreaper
 from hermes_ws.wire.frames import event_frame
 
@@ -101,6 +102,8 @@ async def _serve(options: ServeOptions, start: StartEnvironment) -> None:
         pid=os.getpid(),
         started_at=time.time(),
     )
+    if left := leftovers.end():
+        log.warning("ended what a killed server had left", processes=left)
     audience = Audience(time.time)
     host = Host(
         root,

@@ -20,6 +20,7 @@ class Seen(NamedTuple):
     group: int
     started: int
     ended: bool = False
+    stopped: bool = False
 
 
 def look(pid: int) -> Seen | None:
@@ -38,7 +39,9 @@ def look(pid: int) -> Seen | None:
     fields = line[line.rfind(b")") + 2 :].split()
     if len(fields) < 20:
         return None
-    return Seen(pid, int(fields[1]), int(fields[2]), int(fields[19]), fields[0] in (b"Z", b"X"))
+    return Seen(
+        pid, int(fields[1]), int(fields[2]), int(fields[19]), fields[0] in (b"Z", b"X"), fields[0] in (b"T", b"t")
+    )
 
 
 def below(*roots: int) -> list[Seen]:
@@ -64,6 +67,12 @@ def lives(seen: Seen) -> bool:
     """Whether it is the process that was seen, and not one that has ended and waits to be reaped by its parent."""
     now = look(seen.pid)
     return now is not None and now.started == seen.started and not now.ended
+
+
+def rests(pid: int) -> bool:
+    """Whether a process starts nothing more: it is gone, ended or stopped."""
+    seen = look(pid)
+    return seen is None or seen.ended or seen.stopped
 
 
 def send(seen: Seen, number: signal.Signals) -> None:

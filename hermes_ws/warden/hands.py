@@ -25,7 +25,7 @@ import trio
 from hermes_ws.contract import errors
 from hermes_ws.scope import guard
 from hermes_ws.scope.current import in_thread
-from hermes_ws.warden import answers, bubblewrap, cgroup, check, filing, orders
+from hermes_ws.warden import answers, bubblewrap, cgroup, check, descendants, filing, orders
 from hermes_ws.warden.channel import Channel, memfd
 from hermes_ws.warden.check import require, wishes
 from hermes_ws.warden.grants import (
@@ -67,6 +67,12 @@ LEAVE_WITHIN_S = 7.0
 
 KILLED_WITHIN_S = 5.0
 """Seconds for the kernel to take away a process after SIGKILL."""
+
+STOPPED_WITHIN_S = 1.0
+"""Seconds for a process to stop. One that hangs in the kernel is killed as it is."""
+
+_LOOK_S = 0.001
+"""Seconds between two looks: stopping takes less, where the machine is not busy."""
 
 _ROOM = str(Path(__file__).parent)
 
@@ -198,7 +204,7 @@ class Warden:
         with trio.CancelScope(shield=True):
             if self._leaving:
                 if kill and not self._gone.is_set():
-                    self._kill()
+                    await self._kill()
                 await self._gone.wait()
                 return
             self._leaving = True
@@ -208,7 +214,7 @@ class Warden:
                 if not kill:
                     await self._left_within(LEAVE_WITHIN_S)
                 if self._process.poll() is None:
-                    self._kill()
+                    await self._kill()
                     await self._left_within(KILLED_WITHIN_S)
                 reaped = self._process.poll() is not None
                 if self._subreaper is not None:
@@ -237,9 +243,18 @@ class Warden:
         with trio.move_on_after(seconds):
             await trio.lowlevel.wait_readable(self._pidfd)
 
-    def _kill(self) -> None:
+    async def _kill(self) -> None:
+        """SIGKILL for it and for all below it: what bubblewrap has forked waits for it, and would do so for ever."""
         with suppress(ProcessLookupError):
+            # Stopped first, so that nothing is forked behind the look.
+            signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
+            with trio.move_on_after(STOPPED_WITHIN_S):
+                while not descendants.rests(self._process.pid):  # noqa: ASYNC110
+                    await trio.sleep(_LOOK_S)
+            below = descendants.below(self._process.pid)
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            for seen in below:
+                descendants.send(seen, signal.SIGKILL)
 
     # --- orders -----------------------------------------------------------------------------------------------------
 

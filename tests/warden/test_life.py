@@ -5,12 +5,14 @@ What ends whole processes is tried in a process of its own, which is killed for 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +21,8 @@ import pytest
 import trio
 
 from hermes_ws.contract import errors
-from hermes_ws.warden import descendants
-from hermes_ws.warden.bubblewrap import Choice
+from hermes_ws.warden import descendants, leftovers
+from hermes_ws.warden.bubblewrap import Choice, find
 from hermes_ws.warden.descendants import Seen
 from hermes_ws.warden.grants import Grants, Limits
 from hermes_ws.warden.hands import Warden
@@ -191,6 +193,55 @@ async def test_cancelling_the_owner_ends_the_warden_first(place: Place, namespac
         )
     assert descendants.look(process.pid) is None
     assert not [one for one in descendants.below(os.getpid()) if one.parent == process.pid]
+
+
+async def test_a_start_given_up_at_any_moment_leaves_nothing(place: Place, namespaces: Choice) -> None:
+    """Bubblewrap's child waits for it before it asks to end with it: killed too early, it would leave it for ever."""
+    for tenths in range(120):
+        with trio.move_on_after(tenths / 10_000):
+            await (await Warden.start(place.grants, namespaces=namespaces)).close()
+    with trio.fail_after(10):
+        while holding(place.inside):  # noqa: ASYNC110
+            await trio.sleep(0.01)
+
+
+@pytest.mark.skipif(find() is None, reason="bubblewrap is not installed")
+def test_what_a_server_killed_while_it_started_a_warden_has_left_is_ended_by_the_next(place: Place) -> None:
+    program = find()
+    assert program is not None
+    told, tell = os.pipe()
+    blocked, block = os.pipe()
+    held = os.open(place.inside, os.O_PATH)
+    room = str(ROOT / "hermes_ws" / "warden")
+    options = ["--unshare-user", "--unshare-pid", "--info-fd", str(tell), "--userns-block-fd", str(blocked)]
+    argv = [str(program), *options, "--ro-bind", "/", "/", "--as-pid-1", "--die-with-parent", "--", "/bin/sleep", room]
+    bubblewrap = subprocess.Popen(argv, pass_fds=(tell, blocked, held))
+    for descriptor in (tell, blocked, held):
+        os.close(descriptor)
+    assert b"child-pid" in os.read(told, 1000)
+    assert len(holding(place.inside)) == 2
+    assert leftovers.end() == 0
+    bubblewrap.kill()
+    bubblewrap.wait()
+    assert len(holding(place.inside)) == 1
+    assert leftovers.end() == 1
+    deadline = time.monotonic() + 10
+    while holding(place.inside) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not holding(place.inside)
+    os.close(told)
+    os.close(block)
+
+
+def holding(directory: Path) -> list[int]:
+    """The other processes that live and hold a descriptor of the directory."""
+    found: list[int] = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal() and process.name != str(os.getpid()):
+            with contextlib.suppress(OSError):
+                if any(os.readlink(each) == str(directory) for each in (process / "fd").iterdir()):
+                    found.append(int(process.name))
+    return found
 
 
 async def test_starting_can_be_cancelled_at_any_step(place: Place, namespaces: Choice) -> None:
