@@ -1,7 +1,7 @@
 // The page: sign in, connect, and put the parts together.
 
 import { element, put } from "./dom.js";
-import { Gateway } from "./gateway.js";
+import { Gateway, Unknown } from "./gateway.js";
 import { Inbox } from "./inbox.js";
 import { PAGE, search, sessions } from "./listing.js";
 import { manage } from "./manage.js";
@@ -275,6 +275,9 @@ function showSignIn(why) {
     ),
   );
 }
+
+// A reply that will not come is told by the state of the connection: who only looked has nothing more to say.
+addEventListener("unhandledrejection", (event) => event.reason instanceof Unknown && event.preventDefault());
 
 document.documentElement.dataset.theme = localStorage.getItem("hermes-ws.theme") ?? "";
 const outcome = await useTicket();
