@@ -44,6 +44,8 @@ export class Gateway extends EventTarget {
     this.next = 0;
     this.pause = FIRST_PAUSE;
     this.instance = "";
+    /** What this connection may do. @type {Set<string>} */
+    this.rights = new Set();
     this.ended = false;
     this.up = false;
     this.back = 0;
@@ -128,6 +130,7 @@ export class Gateway extends EventTarget {
   async greet(ready) {
     const restarted = this.instance !== "" && this.instance !== ready.instance_id;
     this.instance = ready.instance_id;
+    this.rights = new Set(ready.rights);
     try {
       await this.call("client.capabilities", {
         client: { name: "dashboard", version: ready.server.version },

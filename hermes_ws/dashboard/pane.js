@@ -8,6 +8,7 @@ import { mutate } from "./edits.js";
 import { Options } from "./options.js";
 import { sessionMenu } from "./session_menu.js";
 import { Subagents } from "./subagents.js";
+import { Terminals } from "./terminals.js";
 import { text } from "./texts.js";
 import { Transcript } from "./transcript.js";
 
@@ -42,6 +43,7 @@ export class Pane {
     this.input = this.composer.input;
     this.queue = element("ul.queue", { "aria-label": text("queued") });
     this.subagents = new Subagents(gateway, this.conversation, (thread) => page.open(this.sessionId, session.profile, thread));
+    this.terminals = new Terminals(gateway, this.conversation, () => this.input.focus());
     this.options = new Options(gateway, this);
     const main = this.conversation.threadId === "main";
     this.root = element(
@@ -53,6 +55,7 @@ export class Pane {
         element("span.profile", {}, session.profile),
         this.title,
         this.state,
+        main && this.terminals.button,
         main && this.options.root,
         main && sessionMenu(this),
         element("button.close", { type: "button", "aria-label": text("closePane"), onclick: () => page.close(this) }, "×"),
@@ -63,6 +66,7 @@ export class Pane {
       this.trouble,
       this.composer.root,
       main && this.options.meter,
+      main && this.terminals.root,
     );
     // At most once a frame, however many pieces come.
     this.frame = 0;
@@ -80,6 +84,7 @@ export class Pane {
 
   /** @param {any} event an event of this session; other threads' tell only about subagents */
   take(event) {
+    if (event.type.startsWith("terminal.")) return this.terminals.take(event);
     if (event.type.startsWith("subagent.") || event.type.startsWith("execution.")) this.subagents.lookSoon();
     if (event.thread_id !== undefined && event.thread_id !== this.conversation.threadId) return;
     this.conversation.apply(event);
@@ -103,6 +108,7 @@ export class Pane {
     this.conversation.begin(snapshot);
     this.subagents.lookSoon();
     this.options.look();
+    this.terminals.resume().catch(() => undefined);
     return snapshot;
   }
 
@@ -116,6 +122,7 @@ export class Pane {
   end() {
     this.composer.end();
     this.subagents.end();
+    this.terminals.end();
     const { threadId: thread_id } = this.conversation;
     this.gateway.call("thread.unsubscribe", { session_id: this.sessionId, thread_id }).catch(() => undefined);
   }

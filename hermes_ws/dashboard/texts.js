@@ -186,6 +186,19 @@ export const TEXTS = Object.freeze({
   notifyOn: "Notify me",
   notifyOff: "Do not notify me",
   waitsFor: "A question waits for you",
+  terminal: "Terminal",
+  terminals: "Terminals",
+  terminalIn: "Terminal in",
+  terminalLeave: "Ctrl+F6 leaves the terminal",
+  newTerminal: "New",
+  hideTerminals: "Hide the terminals; they go on",
+  closeTerminal: "End terminal",
+  closeTerminalSure: "End this terminal and all that runs in it?",
+  terminalGone: "[this terminal is gone]",
+  terminalEnded: "[ended]",
+  bySignal: "by signal",
+  ended: "ended",
+  viewers: "viewers",
 });
 
 /**

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from hermes_ws.contract.methods.terminals import (
     TERMINAL_ATTACH,
     TERMINAL_CLOSE,
@@ -25,6 +29,9 @@ from hermes_ws.methods.ports import ProfileCall
 from hermes_ws.session.backends import backend_for
 from hermes_ws.warden.grants import Size
 
+KIND: Final[Mapping[str, str]] = MappingProxyType({"TERM": "xterm-256color", "COLORTERM": "truecolor"})
+"""As what a terminal presents itself to programs: what those who show it understand. The server's own may be none."""
+
 
 @handles(TERMINAL_OPEN)
 async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> TerminalOpened:
@@ -40,7 +47,7 @@ async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> Termin
     backend = backend_for(runtime, scope, cwd, params.session_id)
     command = tuple(params.command or backend.shell(""))
     size = Size(params.rows, params.columns)
-    running = await backend.open(command, cwd, terminal=size)
+    running = await backend.open(command, cwd, env=KIND, terminal=size)
     terminal = await terminals.add(scope, params.session_id, command, cwd, size, running)
     _look(call, terminal.tail)
     return TerminalOpened(terminal_id=terminal.terminal_id, profile=scope.profile.text, cwd=str(cwd))

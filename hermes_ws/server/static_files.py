@@ -35,10 +35,11 @@ class StaticFile:
 def read(directory: Path = DASHBOARD) -> Mapping[str, StaticFile]:
     """The files by the path that names them; the index is `/`. Raises OSError when the installation is incomplete."""
     files: dict[str, StaticFile] = {}
-    for path in sorted(directory.iterdir()):
+    for path in sorted(directory.rglob("*")):
         kind = TYPES.get(path.suffix)
-        if kind is not None:
-            files["/" if path.name == INDEX else f"/{path.name}"] = StaticFile(kind, path.read_bytes())
+        if kind is not None and path.is_file():
+            name = path.relative_to(directory).as_posix()
+            files["/" if name == INDEX else f"/{name}"] = StaticFile(kind, path.read_bytes())
     if "/" not in files:
         raise FileNotFoundError(f"there is no {INDEX} in {directory}")
     return MappingProxyType(files)

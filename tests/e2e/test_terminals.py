@@ -30,9 +30,10 @@ def test_two_clients_look_at_one_terminal_and_both_see_its_end(shared_server: Se
     one, two = shared_server.connect(), shared_server.connect()
     opened = one.call("terminal.open", profile="second", command=["/bin/sh"], rows=30, columns=90)
     name = opened["terminal_id"]
-    one.call("terminal.input", terminal_id=name, data="stty size; echo $ONLY_B; echo mark\n")
+    one.call("terminal.input", terminal_id=name, data="stty size; echo $TERM; echo $ONLY_B; echo mark\n")
     first = shown(one, name, "\r\nmark")
     assert "30 90" in first
+    assert "\nxterm-256color" in first
     assert "only-value-of-second" in first, "what a person's terminal shows is not redacted"
     two.call("terminal.attach", terminal_id=name)
     assert shown(two, name, "\r\nmark") == first

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "d5fb45b1055082a3";
+export const CONTRACT_DIGEST = "7b74a9b63bb61ec6";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -2557,7 +2557,7 @@ export interface RpcMethods {
   "terminal.input": { params: TerminalInputParams; result: TerminalDone };
   /** The terminals that are open in a profile. */
   "terminal.list": { params: TerminalListParams; result: TerminalList };
-  /** Open a terminal and look at it. What is shown in it is neither redacted nor stored. */
+  /** Open a terminal (of the kind `xterm-256color`) and look at it. What is shown in it is neither redacted nor stored. */
   "terminal.open": { params: TerminalOpenParams; result: TerminalOpened };
   /** Change the size of a terminal, for all who look at it. */
   "terminal.resize": { params: TerminalResizeParams; result: TerminalDone };

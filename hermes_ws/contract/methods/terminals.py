@@ -113,7 +113,8 @@ TERMINAL_OPEN = method(
     right=Right.TERMINAL,
     order=Order.PROFILE,
     errors=(SessionUnknown, DirectoryRefused, LimitReached, WardenFailed),
-    doc="Open a terminal and look at it. What is shown in it is neither redacted nor stored.",
+    doc="Open a terminal (of the kind `xterm-256color`) and look at it. What is shown in it is neither redacted nor "
+    "stored.",
 )
 
 TERMINAL_ATTACH = method(
