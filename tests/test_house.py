@@ -29,7 +29,6 @@ FLOORS = {
 
 LONG_FILES: dict[str, str] = {
     "hosting/runtime.py": "owns all that lives in a profile, so each part is named here; they have their own files",
-    "agent/ports.py": "all that a turn needs of others, in the one place where whoever writes a tool looks for it",
     "contract/errors.py": "one tree: whoever adds an error sees all there are, and that no two mean the same",
 }
 """Files of 401 to 600 lines, each with the reason why it reads better whole."""

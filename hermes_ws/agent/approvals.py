@@ -20,8 +20,9 @@ from types import MappingProxyType
 from typing import Final, Literal, final
 
 from hermes_ws.agent.commandline import MAY_BE_OPTION, CommandLine, Part, mentions, parse
-from hermes_ws.agent.dangers import CREDENTIALS, danger_of, secret_path
-from hermes_ws.agent.programs import any_option_reads, problems_of, program, reads_only
+from hermes_ws.agent.dangers import CREDENTIALS, danger_mentioned, danger_of, secret_path
+from hermes_ws.agent.programs import any_option_reads, follows_links, problems_of, program, reads_only
+from hermes_ws.agent.reach import Place
 from hermes_ws.agent.tools.tool import Subject
 from hermes_ws.scope.sections import RuleConfig
 
@@ -100,17 +101,10 @@ class SessionApprovals:
         return any(tuple(argv[: len(prefix)]) == prefix for prefix in self._prefixes)
 
 
-def decide(
-    subject: Subject, *, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None = None
-) -> Decision:
-    """Decide about one call. Looks at nothing but its arguments.
-
-    `cwd` is the session's directory and `resolved` the path of the call, both with their links resolved.
-    """
-    if subject.command is not None:
-        found = _judge_line(subject, policy, session, cwd, resolved)
-    else:
-        found = _judge(subject, policy, session, cwd, resolved)
+def decide(subject: Subject, *, policy: ApprovalPolicy, session: SessionApprovals, place: Place) -> Decision:
+    """Decide about one call. Looks at nothing but its arguments; `place` is what `reach.place_of` found on the disk."""
+    judge = _judge if subject.command is None else _judge_line
+    found = judge(subject, policy, session, place)
     if found.verdict != "ask":
         return found
     if policy.mode == "deny":
@@ -123,7 +117,7 @@ def decide(
 
 
 def judged_parts(
-    subject: Subject, *, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None = None
+    subject: Subject, *, policy: ApprovalPolicy, session: SessionApprovals, place: Place
 ) -> Sequence[tuple[Part, Decision]]:
     """The parts of a command line, each with what is decided about it; nothing for a call without one.
 
@@ -132,16 +126,13 @@ def judged_parts(
     if subject.command is None:
         return ()
     line = parse(subject.command)
-    elsewhere = resolved is not None and not resolved.is_relative_to(cwd)
-    parts = _parted(line)
-    return [(part, _judge_part(part, line, policy, session, subject, elsewhere)) for part in parts]
+    return [(part, _judge_part(part, line, policy, session, subject, place)) for part in _parted(line)]
 
 
-def _judge(
-    subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None
-) -> Decision:
+def _judge(subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, place: Place) -> Decision:
     """Decide about a call that has no command line."""
-    danger = CREDENTIALS if policy.dangers and _is_secret(subject, resolved) else None
+    cwd, resolved = place.cwd, place.resolved
+    danger = _danger(subject, resolved) if policy.dangers else None
     for number, rule in enumerate(policy.rules):
         if not (_about(rule, subject) and rule.command is None and rule.argv is None):
             continue
@@ -171,17 +162,14 @@ def _judge(
     return Decision("allow", "default: files in the session's directory")
 
 
-def _judge_line(
-    subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, cwd: Path, resolved: Path | None
-) -> Decision:
+def _judge_line(subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, place: Place) -> Decision:
     """Decide about a command line: the strictest of its parts."""
     line = parse(subject.command or "")
-    elsewhere = resolved is not None and not resolved.is_relative_to(cwd)
+    judged = [_judge_part(part, line, policy, session, subject, place) for part in _parted(line)]
     if session.covers(subject):
         # An earlier yes does not lift a rule that denies: the profile may have been told to since.
-        denied = [each for each in _parts(line, policy, session, subject, elsewhere) if each.verdict == "deny"]
+        denied = [each for each in judged if each.verdict == "deny"]
         return denied[0] if denied else Decision("allow", "allowed for this session")
-    judged = _parts(line, policy, session, subject, elsewhere)
     strictest = max(judged, key=lambda each: _STRICTNESS[each.verdict])
     asked = [each for each in judged if each.verdict == "ask"]
     prefixes: tuple[tuple[str, ...], ...] = ()
@@ -192,25 +180,15 @@ def _judge_line(
     return Decision(strictest.verdict, strictest.rule, prefixes, danger, asking)
 
 
-def _parts(
-    line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, elsewhere: bool
-) -> list[Decision]:
-    return [_judge_part(part, line, policy, session, subject, elsewhere) for part in _parted(line)]
-
-
 def _parted(line: CommandLine) -> Sequence[Part]:
     """The parts of a line; one without words, and with the reason, where it could not be taken apart."""
     return line.parts or (Part((), (line.problem or "it holds no command",)),)
 
 
 def _judge_part(
-    part: Part, line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, elsewhere: bool
+    part: Part, line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, place: Place
 ) -> Decision:
-    problems = (*part.problems, *problems_of(part.argv)) if part.argv else part.problems
-    if part.argv and any_option_reads(part.argv):
-        problems = tuple(each for each in problems if each != MAY_BE_OPTION)
-    if elsewhere:
-        problems = (*problems, "it would run outside of the session's directory")
+    problems = _problems(part, place)
     danger = danger_of(part, line, hides=bool(problems)) if policy.dangers else None
     covered = session.covers_argv(part.argv, exactly=danger is not None) and not problems
     named = _words(part.argv)
@@ -240,7 +218,26 @@ def _judge_part(
         return Decision("ask", "no rule is about this command", _prefixes(part, ()))
     if not policy.confined:
         return Decision("ask", "nothing is confined here, so reading is asked about", _prefixes(part, ()))
+    if follows_links(part.argv):
+        return Decision("ask", "it follows links and lists of files, wherever they lead", _prefixes(part, ()))
+    outside = next((word for word in part.argv[1:] if place.leaves(word)), None)
+    if outside is not None:
+        return Decision("ask", f"it would read outside of the session's directory: {outside}", _prefixes(part, ()))
     return Decision("allow", f"default: commands that only read ({program(part.argv)})")
+
+
+def _problems(part: Part, place: Place) -> tuple[str, ...]:
+    """Why the part's words do not tell what it does."""
+    problems = (*part.problems, *problems_of(part.argv)) if part.argv else part.problems
+    if part.argv and any_option_reads(part.argv):
+        problems = tuple(each for each in problems if each != MAY_BE_OPTION)
+    if place.resolved is not None and not place.resolved.is_relative_to(place.cwd):
+        problems = (*problems, "it would run outside of the session's directory")
+    for source in part.sources:
+        # What only reads may read a file of the session's by this way too; to anything else it may be a program.
+        if place.leaves(source) or secret_path(source) or not part.argv or not reads_only(part.argv):
+            problems = (*problems, f"it redirects from {source}")
+    return problems
 
 
 def _about(rule: RuleConfig, subject: Subject) -> bool:
@@ -265,11 +262,17 @@ def _is_exactly(rule: RuleConfig, words: Sequence[str]) -> bool:
     return rule.command is not None and rule.command.split() == list(words)
 
 
-def _is_secret(subject: Subject, resolved: Path | None) -> bool:
-    """Whether a file tool is to touch a file that credentials are kept in, by its name or by what that leads to."""
-    return subject.path is not None and (
-        secret_path(subject.path) or (resolved is not None and secret_path(str(resolved)))
-    )
+def _danger(subject: Subject, resolved: Path | None) -> str | None:
+    """What is dangerous about a call without a command line.
+
+    A file that credentials are kept in, by its name or by what that leads to; or what a running program is told.
+    """
+    if subject.typed is not None:
+        return danger_mentioned(subject.typed)
+    if subject.path is None:
+        return None
+    secret = secret_path(subject.path) or (resolved is not None and secret_path(str(resolved)))
+    return CREDENTIALS if secret else None
 
 
 def _fits(pattern: Sequence[str], words: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ request.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +16,10 @@ from typing import Final, cast, final
 import trio
 
 from hermes_ws.agent.approvals import Decision, SessionApprovals, decide
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.permanent import covers, rules_for
-from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook, ToolOutcome
+from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook
+from hermes_ws.agent.reach import place_of
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
@@ -28,7 +29,6 @@ from hermes_ws.agent.tools.tool import Prepared, Subject, Tool, ToolContext, ref
 from hermes_ws.contract.content import ToolResultBlock
 from hermes_ws.contract.errors import HermesError, InvalidParams, StaleEpoch, StorageUnavailable
 from hermes_ws.contract.questions import APPROVAL, ApprovalParams, ApprovalResult
-from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.sections import RuleConfig
 
 INTERRUPTED: Final = "Interrupted before it finished. What it had done until then stands."
@@ -215,15 +215,13 @@ class Batch:
     async def _refusal(self, subject: Subject) -> ToolOutcome | None:
         """Decide about a call, by asking where the rules say so. None when it may run."""
         bench = self._bench
-        cwd = bench.hands.cwd
-        place = subject.path if subject.path is not None else subject.cwd
-        resolved = None if place is None else await resolved_path(cwd / place, bench.threads)
-        decision = decide(subject, policy=bench.request.policy, session=bench.approvals, cwd=cwd, resolved=resolved)
+        place = await place_of(subject, bench.hands.cwd, bench.threads, here=bench.hands.here)
+        decision = decide(subject, policy=bench.request.policy, session=bench.approvals, place=place)
         if decision.verdict == "allow":
             return None
         if decision.verdict == "deny":
             return ToolOutcome(f"Denied by {decision.rule}. Do not try to reach it in another way.", is_error=True)
-        return await self._asked(subject, decision, resolved)
+        return await self._asked(subject, decision, place.resolved)
 
     async def _asked(self, subject: Subject, decision: Decision, resolved: Path | None) -> ToolOutcome | None:
         bench = self._bench
@@ -285,18 +283,6 @@ class Batch:
 def _described(subject: Subject, decision: Decision) -> str:
     """A sentence for the person, with what is dangerous about it."""
     return f"{subject.description}\nTake care: {decision.danger}." if decision.danger else subject.description
-
-
-async def resolved_path(path: Path, threads: trio.CapacityLimiter) -> Path:
-    """The path with its links resolved; as far as it goes, for one that does not exist."""
-    return await in_thread(threads, _resolve, path)
-
-
-def _resolve(path: Path) -> Path:
-    try:
-        return Path(os.path.realpath(path))
-    except (OSError, ValueError):
-        return Path(os.path.normpath(path))
 
 
 def _is_cancellation(raised: BaseException) -> bool:

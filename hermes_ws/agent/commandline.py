@@ -13,7 +13,7 @@ bash and dash differ, the reading that is asked.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 LONGEST: Final = 16_384
@@ -41,12 +41,15 @@ _QUOTING: Final = re.compile(r"[\"'\\]")
 class Part:
     """One simple command. `problems` are sentences on why its words do not tell what it does; mostly there are none.
 
-    `piped` tells that it reads what the part before it writes.
+    `piped` tells that it reads what the part before it writes. `patterns` are those of its words in which the shell
+    looks for file names. `sources` are the files that its input is redirected from.
     """
 
     argv: tuple[str, ...]
     problems: tuple[str, ...] = ()
     piped: bool = False
+    patterns: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @final
@@ -146,7 +149,7 @@ class _Reader:
                     raise _Opaque("it ends where a command should follow")
                 return found
             part = self._part()
-            found.append(Part(part.argv, part.problems, piped))
+            found.append(replace(part, piped=piped))
             at = self._at
             needs_more = self._operator(found)
             piped = self._text[at : self._at] in ("|", "|&")
@@ -162,7 +165,7 @@ class _Reader:
         if self._text.startswith("&", self._at):
             self._at += 1
             last = found[-1]
-            found[-1] = Part(last.argv, (*last.problems, "it goes on in the background"), last.piped)
+            found[-1] = replace(last, problems=(*last.problems, "it goes on in the background"))
         elif self._text.startswith("\n", self._at):
             self._at += 1
         return False
@@ -171,9 +174,10 @@ class _Reader:
         """One simple command: assignments, words and redirections up to an operator."""
         words: list[_Word] = []
         problems: list[str] = []
+        sources: list[str] = []
         while True:
             self._skip(newlines=False)
-            redirection = self._redirection()
+            redirection = self._redirection(sources)
             if redirection is not None:
                 problems.extend(redirection)
                 continue
@@ -189,15 +193,19 @@ class _Reader:
             words.append(word)
         if self._peek() in ("(", ")"):
             raise _Opaque("it holds a subshell or a function")
-        if not words and not problems:
+        if not words and not problems and not sources:
             raise _Opaque("an operator stands where a command should")
         if words and words[0].is_bare and words[0].text in _KEYWORDS:
             raise _Opaque(f"it holds {words[0].text!r}")
         problems.extend(_expansions(words))
-        return Part(tuple(word.text for word in words), tuple(problems))
+        argv, patterns = tuple(word.text for word in words), tuple(word.text for word in words if word.glob is not None)
+        return Part(argv, tuple(problems), patterns=patterns, sources=tuple(sources))
 
-    def _redirection(self) -> list[str] | None:
-        """Pass a redirection and tell what is wrong with it; None when there is none here."""
+    def _redirection(self, sources: list[str]) -> list[str] | None:
+        """Pass a redirection and tell what is wrong with it; None when there is none here.
+
+        A file that is only read from is added to `sources`: whether that is wrong depends on where it lies.
+        """
         for operator in _REDIRECTIONS:
             if self._text.startswith(operator, self._at):
                 break
@@ -215,6 +223,9 @@ class _Reader:
         if operator in (">&", "<&") and target.is_bare and re.fullmatch(r"[0-9]+|-", target.text, re.ASCII):
             return []
         if target.text == "/dev/null" and not target.variable:
+            return []
+        if operator == "<" and not target.variable and not target.brace and target.glob is None and target.text:
+            sources.append(target.text)
             return []
         return [f"it redirects {'from' if operator == '<' else 'to'} {target.text}"]
 

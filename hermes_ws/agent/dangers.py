@@ -74,13 +74,19 @@ def danger_of(part: Part, line: CommandLine, *, hides: bool) -> str | None:
     """
     found = danger_in(part.argv)
     if found is None and (hides or not part.argv):
-        words = mentions(line.text)
-        found = next(filter(None, (danger_in(words[start:]) for start in range(len(words)))), None)
-        if found is None and _fetches(words) and any(_runs_input(word) for word in words):
-            found = NETWORK
+        found = danger_mentioned(line.text)
     if found is None and part.piped and part.argv and _runs_input(program(part.argv)):
         before = [each.argv for each in line.parts if each.argv]
         found = NETWORK if any(_fetches(argv) for argv in before) else None
+    return found
+
+
+def danger_mentioned(text: str) -> str | None:
+    """What is dangerous about any command that a text names, whatever becomes of it."""
+    words = mentions(text)
+    found = next(filter(None, (danger_in(words[start:]) for start in range(len(words)))), None)
+    if found is None and _fetches(words) and any(_runs_input(word) for word in words):
+        return NETWORK
     return found
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, final
 
+from hermes_ws.agent.deeds import Background, FoundLines, Listing, Ran, ReadFile, ToolOutcome, Written
 from hermes_ws.contract.content import Block, Message, Role, ToolCallBlock, ToolResultBlock, Usage
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.questions import ConnectionParams
@@ -17,106 +18,6 @@ from hermes_ws.contract.registry import Question
 from hermes_ws.scope.sections import RuleConfig
 
 Level = Literal["info", "warning", "error"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """What a tool gave: `output` as the model reads it. `truncated` when something was left out of it.
-
-    `whole` is all of it, redacted, with the colours of a terminal, where `output` is less; it is kept as a blob.
-    """
-
-    output: str
-    is_error: bool = False
-    truncated: bool = False
-    duration_ms: int = 0
-    whole: str | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """How a command ended. `output` is standard output and error in order, decoded and redacted, head and tail kept.
-
-    `explanation` says what a refusal by the confinement means and which setting grants more.
-    """
-
-    exit_code: int | None
-    signal: int | None
-    timed_out: bool
-    truncated: bool
-    output: str
-    duration_ms: int
-    explanation: str | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadFile:
-    """The bytes asked for, decoded and redacted; `text` is None when they are no text. `size` is the whole file's."""
-
-    text: str | None
-    size: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a write left behind. `size` counts bytes."""
-
-    size: int
-    created: bool
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ListedEntry:
-    """A file or directory, by its path below what was listed. `size` counts bytes."""
-
-    name: str
-    kind: Literal["file", "directory", "link", "other"]
-    size: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The entries below a directory; `more` when there were more than was asked for."""
-
-    entries: Sequence[ListedEntry]
-    more: bool
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class FoundLine:
-    """A line in which something was found, redacted. Lines are counted from 1."""
-
-    name: str
-    line: int
-    text: str
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class FoundLines:
-    """What a search found; `more` when there was more than was asked for."""
-
-    matches: Sequence[FoundLine]
-    more: bool
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Background:
-    """A command that goes on in the background. `running` is false once it has ended, in one way or another."""
-
-    process_id: str
-    command: str
-    running: bool
-    exit_code: int | None = None
-    signal: int | None = None
 
 
 @final
@@ -180,6 +81,11 @@ class Hands(Protocol):
     @property
     def cwd(self) -> Path:
         """The session's directory, absolute and resolved."""
+        ...
+
+    @property
+    def here(self) -> bool:
+        """Whether its paths are on this machine, so that links in them can be followed here."""
         ...
 
     @property

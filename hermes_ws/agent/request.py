@@ -11,9 +11,10 @@ from pydantic import JsonValue
 from hermes_ws.agent import memory, skills
 from hermes_ws.agent.approvals import ApprovalPolicy
 from hermes_ws.agent.compaction import ROOMY, Window
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.models.model import Attached
-from hermes_ws.agent.ports import Redaction, ToolOutcome
+from hermes_ws.agent.ports import Redaction
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Message
 from hermes_ws.scope.private_file import read_regular

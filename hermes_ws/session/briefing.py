@@ -15,11 +15,12 @@ from pydantic import JsonValue
 
 from hermes_ws.agent import definition
 from hermes_ws.agent.approvals import ApprovalPolicy, SessionApprovals
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.memory import MemoryFiles
 from hermes_ws.agent.models.choose import choose
 from hermes_ws.agent.models.model import Model
-from hermes_ws.agent.ports import ModelMachine, ToolOutcome
+from hermes_ws.agent.ports import ModelMachine
 from hermes_ws.agent.request import GoingOn, TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.turn import run_turn
 from hermes_ws.contract.errors import LimitReached
@@ -123,7 +124,9 @@ def _look(
             scope = safe.with_defaults(scope)
         # Against the policy as it is now (case SCOPE-14).
         cwd = scope.terminal.check_directory(Path(session.cwd), home=scope.home, homes=runtime.homes())
-    settings = settings_of(scope, confined and scope.terminal.confine != "off")
+    # Over SSH nothing of ours confines what runs; a container does, by what it is.
+    confined = confined and scope.terminal.confine != "off" and scope.terminal.backend != "ssh"
+    settings = settings_of(scope, confined)
     if launch.safe_mode or launch.ignore_rules:
         settings = settings.bare()
     own = None if origin is None else origin.about.get("agent")

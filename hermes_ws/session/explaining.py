@@ -8,9 +8,9 @@ import trio
 from pydantic import JsonValue
 
 from hermes_ws.agent.approvals import decide, judged_parts
-from hermes_ws.agent.calls import resolved_path
 from hermes_ws.agent.permanent import rules_for
 from hermes_ws.agent.programs import problems_of
+from hermes_ws.agent.reach import place_of
 from hermes_ws.agent.tools.registry import TOOLS
 from hermes_ws.agent.tools.tool import Need, Subject
 from hermes_ws.contract.methods.approvals import Explained, ExplainedPart, ExplainParams
@@ -24,12 +24,11 @@ async def explain(runtime: Runtime, session: Session, params: ExplainParams) -> 
     ground = await session.ground()
     policy = ground.policy
     subject = _subject(params)
-    place = subject.path if subject.path is not None else subject.cwd
     with bind(Bound(ground.scope, None, session.session_id, None)):
-        threads = trio.CapacityLimiter(1)
-        resolved = None if place is None else await resolved_path(ground.cwd / place, threads)
-    found = decide(subject, policy=policy, session=session.approvals, cwd=ground.cwd, resolved=resolved)
-    parts = judged_parts(subject, policy=policy, session=session.approvals, cwd=ground.cwd, resolved=resolved)
+        here = ground.scope.terminal.backend == "local"
+        place = await place_of(subject, ground.cwd, trio.CapacityLimiter(1), here=here)
+    found = decide(subject, policy=policy, session=session.approvals, place=place)
+    parts = judged_parts(subject, policy=policy, session=session.approvals, place=place)
     redact = ground.scope.secrets.redact
     return Explained(
         decision=found.verdict,
@@ -47,7 +46,7 @@ async def explain(runtime: Runtime, session: Session, params: ExplainParams) -> 
         ],
         always=[
             cast("dict[str, JsonValue]", rule.model_dump(mode="json", exclude_none=True))
-            for rule in (rules_for(subject, found, resolved) if found.verdict == "ask" else ())
+            for rule in (rules_for(subject, found, place.resolved) if found.verdict == "ask" else ())
         ],
         mode=policy.mode,
         confined=policy.confined,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import final
 
-from hermes_ws.agent.ports import Background, FoundLine, FoundLines, ListedEntry, Listing, Ran, ReadFile, Written
+from hermes_ws.agent.deeds import Background, FoundLine, FoundLines, ListedEntry, Listing, Ran, ReadFile, Written
 from hermes_ws.contract.errors import InvalidParams, NotFound, PermissionDenied
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.scope.environment import child_environment
@@ -44,6 +44,11 @@ class SessionHands:
         self._thread = thread
         self._backend = backend_for(runtime, scope, cwd, None if thread is None else thread.session_id)
         self.cwd = cwd
+
+    @property
+    def here(self) -> bool:
+        """Paths of another machine and of a container are not this machine's."""
+        return self._scope.terminal.backend == "local"
 
     @property
     def gains_rights(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, final
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.contract.content import (
     Block,
     Message,

@@ -14,7 +14,7 @@ from typing import Protocol, final
 
 import trio
 
-from hermes_ws.agent.ports import Background
+from hermes_ws.agent.deeds import Background
 from hermes_ws.contract.errors import HermesError, LimitReached, NotFound
 from hermes_ws.contract.events import ProcessExited
 from hermes_ws.contract.methods.processes import ProcessOutput, ProcessRow

@@ -23,6 +23,7 @@ printf '%s\\n' hello
 head -n 5 pyproject.toml | tail -n 1
 grep -rn 'def ' src | sort -u | head
 grep foo < /dev/null
+cat <input.txt
 rg needle src
 rg --type py 'class \\w+'
 wc -l a.txt 2>/dev/null
@@ -59,7 +60,6 @@ unknown-program
 src/ls
 ls > listing.txt
 ls >> listing.txt
-cat <input.txt
 echo x >| y
 ls &> all.txt
 cat < /dev/tcp/127.0.0.1/80

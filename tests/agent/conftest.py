@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from os.path import normpath
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,8 @@ from hypothesis import settings
 
 from hermes_ws.agent import calls
 from hermes_ws.agent.models import endpoint as bounds
+from hermes_ws.agent.reach import Place, look
+from hermes_ws.agent.tools.tool import Subject
 from tests.agent.chat_server import ChatServer
 
 # A busy machine must not fail a test: how long one example takes proves nothing here.
@@ -35,12 +36,8 @@ def no_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if "tmp_path" in request.fixturenames:
         return
 
-    async def resolved(path: Path, threads: trio.CapacityLimiter) -> Path:
+    async def looked(subject: Subject, cwd: Path, threads: trio.CapacityLimiter, *, here: bool) -> Place:
         await trio.lowlevel.checkpoint()
-        return lexical(path)
+        return look(subject, cwd, here=False)
 
-    monkeypatch.setattr(calls, "resolved_path", resolved)
-
-
-def lexical(path: Path) -> Path:
-    return Path(normpath(path))
+    monkeypatch.setattr(calls, "place_of", looked)

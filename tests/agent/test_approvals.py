@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_ws.agent.approvals import ApprovalPolicy, Decision, Mode, SessionApprovals, decide
+from hermes_ws.agent.reach import look
 from hermes_ws.agent.tools.tool import Need, Subject
 from hermes_ws.scope.sections import RuleConfig
 from tests.agent.command_lines import ALLOWED, ASKED
@@ -32,10 +33,8 @@ def judge(
     confined: bool = True,
     session: SessionApprovals | None = None,
 ) -> Decision:
-    place = subject.path or subject.cwd
-    resolved = None if place is None else CWD / place
     policy = ApprovalPolicy(mode, rules, confined)
-    return decide(subject, policy=policy, session=session or SessionApprovals(), cwd=CWD, resolved=resolved)
+    return decide(subject, policy=policy, session=session or SessionApprovals(), place=look(subject, CWD))
 
 
 def rule(decision: str, command: str | None = None, path: str | None = None, tool: str = "terminal") -> RuleConfig:

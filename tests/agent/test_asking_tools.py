@@ -9,7 +9,8 @@ import pytest
 import trio
 import trio.testing
 
-from hermes_ws.agent.ports import Login, NoAnswerer, QuestionExpired, ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
+from hermes_ws.agent.ports import Login, NoAnswerer, QuestionExpired
 from hermes_ws.agent.tools import login as login_tool
 from hermes_ws.agent.tools.registry import TOOLS
 from hermes_ws.agent.tools.tool import ToolContext

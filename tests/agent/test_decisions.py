@@ -11,6 +11,7 @@ import pytest
 from hermes_ws.agent import dangers
 from hermes_ws.agent.approvals import ApprovalPolicy, Decision, SessionApprovals, decide, judged_parts
 from hermes_ws.agent.permanent import rules_for
+from hermes_ws.agent.reach import Place, look
 from hermes_ws.agent.tools.tool import Subject
 from hermes_ws.scope.sections import RuleConfig
 
@@ -44,8 +45,7 @@ def command(line: str) -> Subject:
 
 
 def judge(subject: Subject, policy: ApprovalPolicy, session: SessionApprovals | None = None) -> Decision:
-    resolved = None if subject.path is None else CWD / subject.path
-    return decide(subject, policy=policy, session=session or SessionApprovals(), cwd=CWD, resolved=resolved)
+    return decide(subject, policy=policy, session=session or SessionApprovals(), place=look(subject, CWD))
 
 
 def rule(decision: str, **about: object) -> RuleConfig:
@@ -155,7 +155,7 @@ def test_files_with_credentials_are_asked_also_within_the_directory(path: str, t
 def test_a_link_to_credentials_counts_as_what_it_leads_to() -> None:
     subject = Subject("read_file", "Read notes", frozenset({"reads"}), path="notes")
     policy = ApprovalPolicy("ask", (), confined=True)
-    found = decide(subject, policy=policy, session=SessionApprovals(), cwd=CWD, resolved=CWD / ".env")
+    found = decide(subject, policy=policy, session=SessionApprovals(), place=Place(CWD, CWD / ".env"))
     assert (found.verdict, found.danger) == ("ask", dangers.CREDENTIALS)
 
 
@@ -166,13 +166,14 @@ def test_examples_of_env_files_hold_no_secrets() -> None:
 
 def test_the_parts_of_a_line_are_explained_one_by_one() -> None:
     policy = ApprovalPolicy("ask", (rule("allow", command="make *"),), confined=True)
-    parts = judged_parts(
-        command("ls && make all; rm x"), policy=policy, session=SessionApprovals(), cwd=CWD, resolved=None
-    )
+    parts = judged_parts(command("ls && make all; rm x"), policy=policy, session=SessionApprovals(), place=Place(CWD))
     assert [(part.argv, found.verdict) for part, found in parts] == [
         (("ls",), "allow"),
         (("make", "all"), "allow"),
         (("rm", "x"), "ask"),
     ]
     assert parts[2][1].danger == dangers.DELETES
-    assert judged_parts(Subject("todo", "", frozenset()), policy=policy, session=SessionApprovals(), cwd=CWD) == ()
+    assert (
+        judged_parts(Subject("todo", "", frozenset()), policy=policy, session=SessionApprovals(), place=Place(CWD))
+        == ()
+    )

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_ws.agent.ports import NoAnswerer, QuestionExpired, Ran, ToolOutcome
+from hermes_ws.agent.deeds import Ran, ToolOutcome
+from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.agent.tools import files
 from hermes_ws.agent.tools.output import BUDGET, fit, plain
 from hermes_ws.agent.tools.registry import TOOLS, TOOLSETS, enabled

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from hermes_ws.agent.approvals import ApprovalPolicy
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.models.model import Piece, TextPiece, ToolCallPiece
-from hermes_ws.agent.ports import Said, ToolOutcome
+from hermes_ws.agent.ports import Said
 from hermes_ws.agent.tools.plan import Plan
 from hermes_ws.contract.content import Message, ToolCallBlock
 from tests.agent.scene import Replies, Scene, call, done

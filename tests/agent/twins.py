@@ -11,23 +11,19 @@ from typing import Any
 import trio
 
 from hermes_ws.agent.approvals import ApprovalPolicy
-from hermes_ws.agent.definition import AgentDefinition
-from hermes_ws.agent.ports import (
+from hermes_ws.agent.deeds import (
     Background,
     FoundLine,
     FoundLines,
-    Level,
     ListedEntry,
     Listing,
-    NoAnswerer,
-    Pipe,
     Ran,
     ReadFile,
-    Redaction,
-    Said,
     ToolOutcome,
     Written,
 )
+from hermes_ws.agent.definition import AgentDefinition
+from hermes_ws.agent.ports import Level, NoAnswerer, Pipe, Redaction, Said
 from hermes_ws.agent.request import TurnRequest, TurnSettings
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, Usage
@@ -148,6 +144,7 @@ class HandsTwin:
     outputs: dict[str, str] = field(default_factory=dict)
     passwords: list[str | None] = field(default_factory=list)
     gains_rights: bool = False
+    here: bool = True
 
     async def run(
         self,

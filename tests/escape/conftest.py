@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_ws.agent.ports import Ran
+from hermes_ws.agent.deeds import Ran
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.session.hands import SessionHands

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_ws.agent.ports import Ran
+from hermes_ws.agent.deeds import Ran
 from hermes_ws.contract import errors
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.session.backends import backend_for

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from hermes_ws.agent.ports import Ran
+from hermes_ws.agent.deeds import Ran
 from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.session.hands import SessionHands
 from hermes_ws.warden import bubblewrap

@@ -112,3 +112,17 @@ async def test_once_and_deny_leave_nothing_behind(runtime: ProfileRuntime, peopl
         await answer(runtime, question.id, choice=choice)
         await viewer.until("execution.finished", outcome="completed")
     assert not runtime.scope.config.approvals.rules
+
+
+async def test_nothing_is_allowed_by_default_on_a_machine_where_nothing_of_ours_confines(house: House) -> None:
+    remote = "terminal:\n  backend: ssh\n  remote: {host: other.example, user: someone}\n"
+    house.home("default", config=f"approvals: {{mode: auto}}\n{remote}")
+    house.home("here", config="approvals: {mode: auto}\n")
+    async with house.served():
+        for profile, expected in (("default", "ask"), ("here", "allow")):
+            runtime = await house.runtime(profile)
+            session, _, _ = await new_session(runtime)
+            for command in ("ls", "make"):
+                asked = ExplainParams(session_id=session.session_id, tool="terminal", command=command)
+                found = await explain(runtime, session, asked)
+                assert (found.decision, found.confined) == (expected, profile == "here"), found

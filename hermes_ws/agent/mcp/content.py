@@ -16,7 +16,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 
 
 def shown(result: CallToolResult) -> ToolOutcome:

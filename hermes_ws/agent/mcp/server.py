@@ -20,10 +20,11 @@ from mcp_types import CONNECTION_CLOSED, Implementation
 from pydantic import JsonValue, ValidationError
 
 from hermes_ws import __version__
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.mcp.content import shown
 from hermes_ws.agent.mcp.plan import ServerPlan, explained
 from hermes_ws.agent.mcp.transport import LastWords, addressed, piped
-from hermes_ws.agent.ports import Pipe, ToolOutcome
+from hermes_ws.agent.ports import Pipe
 from hermes_ws.contract.errors import HermesError
 
 State = Literal["starting", "ready", "failed"]

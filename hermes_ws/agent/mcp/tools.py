@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.tools.tool import Need, Prepared, Subject, Tool, ToolContext
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from hermes_ws.agent.ports import NoAnswerer, QuestionExpired, ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
+from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.agent.tools.tool import Need, Prepared, Subject, Tool, ToolContext
 from hermes_ws.contract.questions import CLIENT_TOOL, ClientToolParams, ClientToolResult
 

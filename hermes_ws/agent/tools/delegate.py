@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field, model_validator
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.support import Delegated, Task
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.errors import InvalidParams

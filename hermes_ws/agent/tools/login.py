@@ -8,7 +8,8 @@ from typing import Annotated, Final
 import trio
 from pydantic import Field, StringConstraints
 
-from hermes_ws.agent.ports import Login, NoAnswerer, Pipe, QuestionExpired, ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
+from hermes_ws.agent.ports import Login, NoAnswerer, Pipe, QuestionExpired
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.model import Params

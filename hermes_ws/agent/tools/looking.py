@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from hermes_ws.agent.ports import ListedEntry, ToolOutcome
+from hermes_ws.agent.deeds import ListedEntry, ToolOutcome
 from hermes_ws.agent.tools.files import place
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool

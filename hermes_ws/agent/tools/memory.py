@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.memory import CHARACTERS
-from hermes_ws.agent.ports import ToolOutcome
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.model import Params
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.tools.editing import Edit, Edited, edited
 from hermes_ws.agent.tools.files import PathText, place
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool

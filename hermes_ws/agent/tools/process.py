@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from hermes_ws.agent.ports import Background, ToolOutcome
+from hermes_ws.agent.deeds import Background, ToolOutcome
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.model import Params
@@ -38,7 +38,7 @@ class ProcessParams(Params):
 
 def _subject(params: ProcessParams) -> Subject:
     if params.action == "write":
-        return Subject("process", f"Write to process {params.process_id}: {params.text}", _NEEDS)
+        return Subject("process", f"Write to process {params.process_id}: {params.text}", _NEEDS, typed=params.text)
     return Subject("process", f"{params.action.capitalize()} {params.process_id or 'processes'}", _OWN)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from hermes_ws.agent.ports import NoAnswerer, QuestionExpired, ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
+from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.questions import (

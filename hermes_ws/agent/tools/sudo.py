@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from hermes_ws.agent.commandline import parse
-from hermes_ws.agent.ports import NoAnswerer, QuestionExpired, Ran, ToolOutcome
+from hermes_ws.agent.deeds import Ran, ToolOutcome
+from hermes_ws.agent.ports import NoAnswerer, QuestionExpired
 from hermes_ws.agent.programs import program
 from hermes_ws.agent.tools.tool import ToolContext
 from hermes_ws.contract.questions import SUDO, SudoParams, ValueResult

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from hermes_ws.agent.ports import Ran, ToolOutcome
+from hermes_ws.agent.deeds import Ran, ToolOutcome
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.sudo import CANNOT, calls_sudo, password_for
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hermes_ws.agent.ports import ToolOutcome
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.tools.plan import TodoParams
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
 

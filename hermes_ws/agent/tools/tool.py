@@ -8,8 +8,9 @@ from typing import Literal, TypeVar, cast, final
 
 from pydantic import JsonValue
 
+from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.models.model import ToolSpec
-from hermes_ws.agent.ports import Asker, Hands, Library, ToolOutcome
+from hermes_ws.agent.ports import Asker, Hands, Library
 from hermes_ws.agent.support import Delegates, Memory
 from hermes_ws.agent.tools.plan import Plan
 from hermes_ws.contract.errors import InvalidParams
@@ -35,6 +36,9 @@ class Subject:
     command: str | None = None
     path: str | None = None
     cwd: str | None = None
+    typed: str | None = None
+    """What a program that runs already is given to read, where the call is that."""
+
     lasting: bool = False
     """Whether a yes may be for every further call of the tool: where the tool is what is decided about."""
 
