@@ -372,7 +372,7 @@ class ProfileRuntime:
         if self._log is not None:
             self._log.redact_with(scope.secrets.redact)
         if self._ongoing is not None and self.state is State.OPEN:
-            self._ongoing.policy_is(scope.terminal)
+            self._ongoing.loaded(scope)
 
     async def _gather(self, scope: ProfileScope) -> ProfileScope:
         """The scope with what its secret sources give now."""

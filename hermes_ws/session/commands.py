@@ -1,7 +1,7 @@
 """What a profile's user has put behind a slash: quick commands, and skills.
 
-A quick command is an alias of another command, a prompt, or a command line that is run in the session's directory,
-confined like any other, in a child of its own: one that dies or hangs takes nothing with it.
+A quick command is an alias of another command, a prompt, or a command line that is run in the session's directory by
+its slash worker, confined like any other: one that dies or hangs takes at most that worker with it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, Protocol
 
 from hermes_ws.agent import skills
-from hermes_ws.agent.ports import Hands
+from hermes_ws.agent.ports import Ran
 from hermes_ws.contract.errors import NotFound
 from hermes_ws.contract.methods.slash import CommandRow, Directive
 from hermes_ws.scope.profile_scope import ProfileScope
@@ -59,16 +59,28 @@ def directive(scope: ProfileScope, name: str, arg: str) -> Directive:
     return Directive(type="skill", name=name, message=message, display=f"/{name} {arg}".strip())
 
 
-async def run(quick: QuickCommandConfig, arg: str, hands: Hands) -> str:
+class Slashing(Protocol):
+    """The hands of a session, as far as commands behind a slash need them."""
+
+    async def slash(self, command: str, *, deadline_s: float) -> Ran:
+        """Run a command line in the session's slash worker."""
+        ...
+
+
+async def run(quick: QuickCommandConfig, arg: str, hands: Slashing) -> str:
     """Run a quick command of type `exec`; {args} in it stands for what was typed behind it, as one word."""
     command = (quick.command or "").replace("{args}", shlex.quote(arg) if arg else "")
-    ran = await hands.run(command, cwd=None, deadline_s=DEADLINE_S, on_output=lambda piece: None)
-    output = ran.output[-OUTPUT_CHARACTERS:]
+    ran = await hands.slash(command, deadline_s=DEADLINE_S)
+    notes: list[str] = []
     if ran.timed_out:
-        return f"{output}\n[ended after {DEADLINE_S:g} s]".strip()
-    if ran.exit_code != 0:
-        return f"{output}\n[exit code {ran.exit_code}]".strip()
-    return output
+        notes.append(f"[ended after {DEADLINE_S:g} s, with all that it had started]")
+    elif ran.signal is not None:
+        notes.append(f"[ended by signal {ran.signal}]")
+    elif ran.exit_code:
+        notes.append(f"[exit code {ran.exit_code}]")
+    if ran.explanation is not None:
+        notes.append(f"[{ran.explanation}]")
+    return "\n".join([ran.output[-OUTPUT_CHARACTERS:], *notes]).strip() if notes else ran.output[-OUTPUT_CHARACTERS:]
 
 
 def split(line: str) -> tuple[str, str]:

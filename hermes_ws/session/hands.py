@@ -17,8 +17,11 @@ from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.backends import backend_for
 from hermes_ws.session.elevating import PASSWORD_SHOWN, with_password
 from hermes_ws.session.ports import Runtime
+from hermes_ws.session.slash_workers import Place
 from hermes_ws.session.text_stream import TextStream
+from hermes_ws.warden.denied import explain_denied
 from hermes_ws.warden.grants import Command, Looking
+from hermes_ws.warden.output import HeadAndTail
 from hermes_ws.warden.running import Running
 
 BINARY_SAMPLE = 8192
@@ -85,6 +88,34 @@ class SessionHands:
             output=secrets.redact(finished.output.decode(errors="replace")),
             duration_ms=finished.duration_ms,
             explanation=explanation,
+        )
+
+    async def slash(self, command: str, *, deadline_s: float) -> Ran:
+        """Run a command line that was typed behind a slash: in the session's slash worker, where the terminal is here.
+
+        A terminal that is elsewhere has none: there it runs as `run` would. Raises what `run` does.
+        """
+        if self._scope.terminal.backend != "local":
+            return await self.run(command, cwd=None, deadline_s=deadline_s, on_output=lambda piece: None)
+        policy, secrets = self._scope.terminal, self._scope.secrets
+        place = Place(self._key.session_id, self._scope, self.cwd)
+        finished = await self._runtime.ongoing.slash.run(
+            place,
+            lambda argv: self._backend.open(argv, self.cwd),
+            self._backend.shell(command),
+            min(deadline_s, policy.deadline_s),
+            HeadAndTail(policy.output_bytes),
+        )
+        granted = await self._runtime.warden_for(self._scope, self.cwd)
+        hidden = granted.warden.confinement.bubblewrap
+        return Ran(
+            exit_code=finished.exit_code,
+            signal=finished.signal,
+            timed_out=finished.timed_out,
+            truncated=finished.truncated,
+            output=secrets.redact(finished.output.decode(errors="replace")),
+            duration_ms=finished.duration_ms,
+            explanation=explain_denied(finished, granted.grants, command=command, hidden=hidden),
         )
 
     # --- files -------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Sessions:
                 if session.worked and self._runtime.scope.config.hooks.session_end:
                     self._runtime.start_soon(self._end_idle, session, name=f"end of {session_id}")
                 else:
-                    self._runtime.ongoing.servers.end(session_id)
+                    self._runtime.ongoing.rest(session_id)
                 self._forgotten[session_id] = tuple(thread.key for thread in session.threads)
 
     async def begin(self) -> None:
@@ -125,10 +125,10 @@ class Sessions:
                     thread.active.interrupt()
 
     async def _end_idle(self, session: Session) -> None:
-        """The hooks first, then the tool servers, unless somebody has come back to the session meanwhile."""
+        """The hooks first, then what served it, unless somebody has come back to the session meanwhile."""
         await ending.run_hooks(self._runtime, self.keys, session)
         if session.session_id not in self._used:
-            self._runtime.ongoing.servers.end(session.session_id)
+            self._runtime.ongoing.rest(session.session_id)
 
     async def end_all(self) -> None:
         """Do what sessions want done at their end, side by side, as when the profile closes."""
@@ -265,7 +265,7 @@ class Sessions:
     def _end_ongoing(self, session_id: str) -> None:
         """What the session left in the background ends with it, unless the profile keeps it."""
         runtime = self._runtime
-        runtime.ongoing.servers.end(session_id)
+        runtime.ongoing.close(session_id)
         if runtime.scope.terminal.background == "end" and (runtime.ongoing.count or runtime.ongoing.containers.count):
             runtime.start_soon(runtime.ongoing.end_session, session_id, name=f"what {session_id} left running")
 

@@ -16,7 +16,8 @@ from hermes_ws.contract.events import EVENTS
 from tests.e2e.gateway_client import Refused
 from tests.e2e.process import children, write_home
 from tests.leak import examples
-from tests.leak.world import MARK, PARENT, Side, World
+from tests.leak.world import MARK, PARENT, Side, World, mark
+from tests.session.slashing import SIGN
 
 SCRIPT = """/do think {mark}
 /do stream 20 1
@@ -133,6 +134,43 @@ def test_children_hold_nothing_of_another_home(world: World) -> None:
     assert looked_at >= len(world.sides)
     for session, (side, generation) in running.items():
         side.client.call("session.interrupt", session_id=session, execution_generation=generation)
+
+
+def test_a_slash_worker_serves_one_profile_alone(world: World) -> None:
+    """Same-named commands in the orders A, B, A and interleaved: each shows its own home, in what it prints and what
+    its process holds, while the workers of all sides live."""
+    first, second = world.sides[:2]
+    sessions = {side.name: side.client.call("session.create")["session_id"] for side in world.sides}
+    for side in (first, second, first):
+        told = side.client.call("slash.exec", session_id=sessions[side.name], command="/shown")
+        assert "SHARED=«secret:SHARED»" in told["output"]
+        assert mark(side.name, "quick") in told["output"]
+        world.check(side, told, "slash.exec")
+    asked = {
+        side.name: [side.client.send("slash.exec", session_id=sessions[side.name], command="/shown") for _ in range(2)]
+        for side in world.sides
+    }
+    for side in world.sides:
+        for id in asked[side.name]:
+            world.check(side, side.client.wait(id), "slash.exec")
+    found = 0
+    for pid in children(world.server.pid):
+        with suppress(OSError):
+            place = Path(f"/proc/{pid}")
+            line = (place / "cmdline").read_text()
+            if SIGN.decode() not in line or "bwrap" in line:
+                continue
+            held = "\n".join(
+                [line, (place / "environ").read_text(), os.readlink(place / "cwd")]
+                + [os.readlink(entry) for entry in (place / "fd").iterdir()]
+            )
+            touched = [side.name for side in world.everyone if any(canary in held for canary in side.canaries)]
+            assert len(touched) == 1, touched
+            assert PARENT not in held
+            found += 1
+    assert found >= len(world.sides)
+    for side in world.sides:
+        side.client.call("session.close", session_id=sessions[side.name])
 
 
 def test_the_server_process_shows_nothing(world: World) -> None:

@@ -76,13 +76,15 @@ def write_side(root: Path, name: str) -> Side:
         "PLACED": mark(name, "placed"),
     }
     shown = tuple(
-        mark(name, place) for place in ("model", "soul", "agent", "skill", "memory", "file", "text", "reply", "rules")
+        mark(name, place)
+        for place in ("model", "soul", "agent", "skill", "memory", "file", "text", "reply", "rules", "quick")
     )
     config = (
         f"model:\n  name: {mark(name, 'model')}\n"
         "approvals:\n  mode: auto\n"
         "providers:\n  mine:\n    kind: openai\n    base_url: http://127.0.0.1:9/v1\n    api_key: ${PLACED}\n"
         f"terminal:\n  env: [SHARED, ONLY_{name.upper()}]\n"
+        f"quick_commands:\n  shown: {{type: exec, command: 'echo {mark(name, 'quick')}; env; pwd; cat {FILE}'}}\n"
     )
     write_home(path, env=secrets, config=config)
     for place, content in (
