@@ -63,8 +63,13 @@ def _methods() -> Iterator[str]:
     yield f"# Methods\n\n{NOTE}\n"
     for method in METHODS.values():
         yield f"## `{method.name}`\n\n{method.doc}\n\n"
-        instead = "".join(f" (`{right.value}` where `{name}` is `{value}`)" for name, value, right in method.instead)
-        yield f"Scope `{method.scope.value}`, right `{method.right.value}`{instead}, order `{method.order.value}`.\n\n"
+        yield f"Scope `{method.scope.value}`, right `{method.right.value}`, order `{method.order.value}`.\n\n"
+        if method.needs:
+            rows = (
+                f"- by `{name}`, {need.what}: `{need.right.value}`{' instead' if need.instead else ' as well'}"
+                for name, need in method.needs
+            )
+            yield "**Takes a right of its own**\n\n" + "\n".join(rows) + "\n\n"
         yield f"**Parameters** — {_sentence(method.params)}\n\n{_fields(method.params)}"
         yield f"**Result** — {_sentence(method.result)}\n\n{_fields(method.result)}"
         if method.errors:

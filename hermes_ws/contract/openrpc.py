@@ -14,6 +14,7 @@ from hermes_ws.contract.close_codes import CLOSE_CODES
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.registry import NEEDS
 from hermes_ws.contract.schemas import Shapes, shapes
 
 _REF = "#/components/schemas/{model}"
@@ -53,13 +54,22 @@ def _method(each: AnyMethod, found: Shapes) -> JsonValue:
         "name": each.name,
         "summary": each.doc,
         "paramStructure": "by-name",
-        "params": [{"name": name, "required": name in required, "schema": value} for name, value in properties.items()],
+        "params": [
+            {"name": name, "required": name in required, "schema": value, **_needs(value)}
+            for name, value in properties.items()
+        ],
         "result": {"name": each.result.__name__, "schema": found.to(each.result)},
         "errors": [_error(error) for error in each.errors],
         "x-scope": each.scope.value,
         "x-right": each.right.value,
         "x-order": each.order.value,
     }
+
+
+def _needs(schema: JsonValue) -> dict[str, JsonValue]:
+    """What a parameter takes besides the right of its method."""
+    found = schema.get(NEEDS) if isinstance(schema, dict) else None
+    return {} if found is None else {NEEDS: found}
 
 
 def _error(error: type[HermesError]) -> JsonValue:

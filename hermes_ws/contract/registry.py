@@ -6,12 +6,13 @@ them into one read-only table, from which validation, dispatch, documentation an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
-from pydantic import JsonValue
+from pydantic import GetJsonSchemaHandler, JsonValue
+from pydantic_core import CoreSchema
 
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.model import Params, Result
@@ -58,6 +59,39 @@ class Order(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """In the annotation of a parameter: the right that it takes to ask for something by it.
+
+    `what` is that something, as the subject of a sentence. `asked` tells from the value and from all parameters whether
+    it is asked for; without it only the handler can tell, and says so with `methods.authority.demand`. With `instead`
+    the right takes the place of the method's own.
+    """
+
+    right: Right
+    what: str
+    asked: Callable[[Any, Any], bool] | None = None
+    instead: bool = False
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        shape = handler(schema)
+        row: dict[str, JsonValue] = {"right": self.right.value, "for": self.what}
+        if self.instead:
+            row["instead"] = True
+        return {**shape, NEEDS: [*shape.get(NEEDS, []), row]}
+
+
+NEEDS = "x-needs"
+"""The key under which the shape of a parameter tells which rights it takes."""
+
+
+def needs_of(model: type[Params]) -> tuple[tuple[str, Needs], ...]:
+    """Which parameters take a right of their own."""
+    fields = model.model_fields.items()
+    return tuple((name, each) for name, field in fields for each in field.metadata if isinstance(each, Needs))
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Method(Generic[P, R]):
     """One method: its name, shapes, scope, right, order, and the errors it may answer with besides the general ones."""
 
@@ -69,10 +103,8 @@ class Method(Generic[P, R]):
     order: Order
     errors: tuple[type[HermesError], ...]
     doc: str
-    demands: tuple[tuple[str, Right], ...] = ()
-    """Parameters that need a further right when they ask for anything."""
-    instead: tuple[tuple[str, JsonValue, Right], ...] = ()
-    """Values of parameters with which another right is needed in the place of `right`."""
+    needs: tuple[tuple[str, Needs], ...] = ()
+    """What parameters say in their annotations about the rights that they take."""
     whole: bool = False
     """Whether it is about all profiles at once, and only for who may address all of them."""
 
@@ -84,19 +116,27 @@ class Method(Generic[P, R]):
     def opened_by(self, rights: Collection[Right]) -> bool:
         """Whether somebody with these rights may call it, with some parameters at least."""
         opening = (Right.NONE, *rights)
-        return self.right in opening or any(right in opening for _, _, right in self.instead)
+        return self.right in opening or any(need.instead and need.right in opening for _, need in self.needs)
 
     def right_for(self, params: Params) -> Right:
-        """The right that a request with these parameters needs, before what `demands` adds."""
-        return next((right for name, value, right in self.instead if getattr(params, name) == value), self.right)
+        """The right that a request with these parameters takes in any case."""
+        return next((need.right for need in self._asked(params) if need.instead), self.right)
 
     def further(self, params: Params) -> Iterator[tuple[str, Right]]:
-        """What can only be told from the parameters: the rights that they need, each with what needs it."""
-        if self.instead:
-            yield self.name, self.right_for(params)
-        for name, right in self.demands:
-            if getattr(params, name):
-                yield name, right
+        """The rights that these parameters take, as far as they tell it themselves, each with what takes it."""
+        asked = self._asked(params)
+        if all(not need.instead for need in asked):
+            yield self.name, self.right
+        for need in asked:
+            yield need.what, need.right
+
+    def need(self, parameter: str) -> Needs:
+        """What a parameter says that only the handler can see. Raises `KeyError` when it says nothing such."""
+        return {name: need for name, need in self.needs if need.asked is None}[parameter]
+
+    def _asked(self, params: Params) -> list[Needs]:
+        told = ((getattr(params, name), need, need.asked) for name, need in self.needs)
+        return [need for value, need, asked in told if asked is not None and asked(value, params)]
 
 
 @final
@@ -134,15 +174,10 @@ def method(
     order: Order,
     doc: str,
     errors: tuple[type[HermesError], ...] = (),
-    demands: Mapping[str, Right] | None = None,
-    instead: tuple[tuple[str, JsonValue, Right], ...] = (),
     whole: bool = False,
 ) -> Method[P, R]:
-    """Declare a method. The catalog refuses two of one name. `demands` names parameters that need a further right;
-    `instead` gives values of parameters with which another right takes the place of `right`.
-    """
-    needs = tuple((demands or {}).items())
-    return Method(name, params, result, scope, right, order, errors, doc, needs, instead, whole)
+    """Declare a method. The catalog refuses two of one name. Parameters that take a further right say so themselves."""
+    return Method(name, params, result, scope, right, order, errors, doc, needs_of(params), whole)
 
 
 def event(type: str, payload: type[Result], *, doc: str, live: bool = False) -> Event:

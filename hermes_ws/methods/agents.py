@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes_ws.agent import definition
 from hermes_ws.agent.definition import AgentDefinition
-from hermes_ws.contract.errors import HermesError, PermissionDenied
+from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.methods.agents import (
     AGENT_DELETE,
     AGENT_GET,
@@ -18,7 +18,7 @@ from hermes_ws.contract.methods.agents import (
     OfProfile,
     PutAgentParams,
 )
-from hermes_ws.contract.registry import Right
+from hermes_ws.methods.authority import demand
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall
 from hermes_ws.scope.current import in_thread
@@ -42,11 +42,8 @@ async def put(call: ProfileCall, params: PutAgentParams) -> Agent:
     """Write it, unless it decides about approvals and the caller may not."""
     home = call.runtime.home
     parsed = definition.check(home, params.name, params.text)
-    if parsed.approvals is not None and Right.ANSWER not in call.principal.rights:
-        raise PermissionDenied(
-            f"{call.principal.name} lacks the right answer, which a definition that sets approvals needs.",
-            right=Right.ANSWER.value,
-        )
+    if parsed.approvals is not None:
+        demand(call, AGENT_PUT, "text")
     await in_thread(call.runtime.limiter, definition.put, home, params.name, params.text)
     return await in_thread(call.runtime.limiter, _agent, home, params.name)
 

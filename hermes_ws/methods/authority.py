@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TypeVar
 
 from hermes_ws.contract.errors import PermissionDenied
-from hermes_ws.contract.registry import Right
+from hermes_ws.contract.model import Params, Result
+from hermes_ws.contract.registry import Method, Right
 from hermes_ws.methods.ports import ConnectionCall, ProfileCall
 from hermes_ws.scope.current import in_thread
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
 
 
 def lacking(name: str, right: Right, what: str) -> PermissionDenied:
@@ -20,20 +25,28 @@ def lacking(name: str, right: Right, what: str) -> PermissionDenied:
     )
 
 
-def require(call: ConnectionCall, right: Right, what: str) -> None:
-    """Raises `PermissionDenied` unless the caller holds the right."""
-    if right not in call.principal.rights:
-        raise lacking(call.principal.name, right, what)
+def holds(call: ConnectionCall, method: Method[P, R], parameter: str) -> bool:
+    """Whether the caller holds the right that this parameter is declared to need."""
+    return method.need(parameter).right in call.principal.rights
 
 
-async def check_directory(call: ProfileCall, directory: str | None) -> None:
-    """Raises `PermissionDenied` for a directory outside of `<home>/home` unless the caller holds `control`: what lies
-    elsewhere is not the profile's own, and its commands may change it.
+def demand(call: ConnectionCall, method: Method[P, R], parameter: str) -> None:
+    """Raises `PermissionDenied` unless the caller holds the right that this parameter is declared to need. For handlers
+    that have seen that it asks for what needs it."""
+    need = method.need(parameter)
+    if need.right not in call.principal.rights:
+        raise lacking(call.principal.name, need.right, need.what)
+
+
+async def check_directory(call: ProfileCall, method: Method[P, R], directory: str | None) -> None:
+    """Raises `PermissionDenied` for a `cwd` outside of `<home>/home` unless the caller holds the right that it needs:
+    what lies elsewhere is not the profile's own, and its commands may change it.
     """
-    if directory is None or Right.CONTROL in call.principal.rights:
+    if directory is None or holds(call, method, "cwd"):
         return
+    # With its links resolved: an agent may have put one into home/ that leads elsewhere.
     if not await in_thread(call.runtime.limiter, _lies_in, directory, call.runtime.scope.home.user):
-        require(call, Right.CONTROL, "a directory outside of the profile's own home/")
+        demand(call, method, "cwd")
 
 
 def _lies_in(directory: str, user: Path) -> bool:

@@ -9,13 +9,12 @@ from typing import Final, final
 
 from hermes_ws.agent import definition, memory, skills
 from hermes_ws.agent.compaction import tokens_of
-from hermes_ws.contract.errors import PermissionDenied
 from hermes_ws.contract.methods.mutations import MutateParams
-from hermes_ws.contract.methods.slash import CommandRow
-from hermes_ws.contract.registry import Right
+from hermes_ws.contract.methods.slash import SLASH_EXEC, CommandRow
 from hermes_ws.journal import insights, summaries
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.messages import new_id
+from hermes_ws.methods.authority import demand
 from hermes_ws.methods.ports import SessionCall
 from hermes_ws.scope.current import in_thread
 from hermes_ws.session import commands
@@ -125,10 +124,7 @@ async def _model(call: SessionCall, arg: str) -> str:
 
 async def _edit(call: SessionCall, operation: str, payload: Mapping[str, object]) -> Mapping[str, object]:
     """Edit the session as `session.mutate` would, for somebody who may."""
-    if Right.CONTROL not in call.principal.rights:
-        raise PermissionDenied(
-            f"{call.principal.name} lacks the right control, which this command needs.", right=Right.CONTROL.value
-        )
+    demand(call, SLASH_EXEC, "command")
     params = MutateParams.model_validate(
         {
             "session_id": call.session.session_id,

@@ -36,8 +36,6 @@ from hermes_ws.contract.methods.config import (
 )
 from hermes_ws.contract.methods.mutations import MutateParams
 from hermes_ws.contract.methods.profiles import ProfileParams
-from hermes_ws.contract.registry import Right
-from hermes_ws.methods.authority import require
 from hermes_ws.methods.editing import edit
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.models import costs, provider_row
@@ -82,8 +80,6 @@ async def set_(call: ProfileCall, params: ConfigSetParams) -> ConfigSet:
         return await _set_in_session(call, params)
     home = call.runtime.home
     _ours(params.key)
-    if params.key.partition(".")[0] == "approvals":
-        require(call, Right.ANSWER, "a change of approvals")
     await _agreed(call, params, await edit(call, home.config, config_edit.preview, params.key, params.value))
     await edit(call, home.config, config_edit.set_setting, params.key, params.value)
     scope = await call.runtime.reload()
@@ -98,8 +94,6 @@ async def _set_in_session(call: ProfileCall, params: ConfigSetParams) -> ConfigS
         known = ", ".join(SESSION_SETTINGS)
         raise InvalidParams(f"A session has no {params.key} of its own.", hint=f"It can have {known}.", path="key")
     scope = call.runtime.scope
-    if name == "yolo" and params.value:
-        require(call, Right.ANSWER, "yolo")
     if name in ("model", "provider"):
         asked: JsonValue = params.value if params.value is not None else public_view(scope.config, params.key)
         model = scope.config.model.model_copy(update={"name" if name == "model" else name: asked})

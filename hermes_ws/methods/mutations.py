@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from hermes_ws.contract.methods.mutations import SESSION_MUTATE, Mutated, MutateParams
-from hermes_ws.contract.registry import Right
-from hermes_ws.methods.authority import require
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall
 
@@ -12,6 +10,4 @@ from hermes_ws.methods.ports import ProfileCall
 @handles(SESSION_MUTATE)
 async def mutate(call: ProfileCall, params: MutateParams) -> Mutated:
     """Carry the edit out, or tell what it came to when it was sent before; also when the session is gone since."""
-    if params.operation == "configure" and params.payload.get("yolo"):
-        require(call, Right.ANSWER, "yolo")
     return await call.runtime.sessions.mutate(params, call.principal.name)

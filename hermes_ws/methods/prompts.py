@@ -15,7 +15,7 @@ from hermes_ws.contract.methods.prompts import (
     ResolveParams,
     SubmitParams,
 )
-from hermes_ws.contract.registry import Right
+from hermes_ws.methods.authority import holds
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import SessionCall, ThreadCall
 
@@ -35,7 +35,7 @@ async def receipt(call: SessionCall, params: ReceiptParams) -> Receipt:
 @handles(PROMPT_CANCEL)
 async def cancel(call: SessionCall, params: CancelParams) -> AdmissionStatus:
     """Take a queued input back."""
-    everybodys = Right.CONTROL in call.principal.rights
+    everybodys = holds(call, PROMPT_CANCEL, "admission_id")
     return await call.session.cancel(params, None if everybodys else call.principal.name)
 
 

@@ -25,7 +25,6 @@ from hermes_ws.contract.methods.sessions import (
 from hermes_ws.contract.methods.threads import Snapshot
 from hermes_ws.methods.authority import check_directory
 from hermes_ws.methods.handler import handles
-from hermes_ws.methods.launch_rights import see_rights
 from hermes_ws.methods.ports import ProfileCall, ServerCall, ThreadCall
 from hermes_ws.methods.threads import attach
 from hermes_ws.scope.current import Bound, bind
@@ -37,8 +36,7 @@ MAIN = "main"
 @handles(SESSION_CREATE)
 async def create(call: ProfileCall, params: CreateParams) -> Created:
     """Make the session; a repeated `request_id` answers with the one that it made."""
-    await check_directory(call, params.cwd)
-    await see_rights(call, params)
+    await check_directory(call, SESSION_CREATE, params.cwd)
     session, created = await call.runtime.sessions.create(params, call.principal.name)
     if params.subscribe:
         thread = await session.thread(MAIN)

@@ -36,7 +36,7 @@ KIND: Final[Mapping[str, str]] = MappingProxyType({"TERM": "xterm-256color", "CO
 @handles(TERMINAL_OPEN)
 async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> TerminalOpened:
     """Start the program, and show it to the caller. The directory: as asked for, or the session's, or the profile's."""
-    await check_directory(call, params.cwd)
+    await check_directory(call, TERMINAL_OPEN, params.cwd)
     runtime = call.runtime
     scope = await runtime.fresh_scope()
     session = None if params.session_id is None else await runtime.sessions.get(params.session_id)

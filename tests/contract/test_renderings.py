@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -52,6 +52,12 @@ def test_openrpc_has_every_method_with_what_it_needs() -> None:
     assert set(made) == set(METHODS)
     submit: Any = made["prompt.submit"]
     assert submit["x-right"] == "submit"
+    create = {each["name"]: each for each in cast("Any", made["session.create"])["params"]}
+    assert create["yolo"]["x-needs"] == [{"right": "answer", "for": "yolo"}]
+    assert create["cwd"]["schema"]["x-needs"] == create["cwd"]["x-needs"]
+    assert "x-needs" not in create["title"]
+    (scope,) = (each["x-needs"] for each in cast("Any", made["config.set"])["params"] if each["name"] == "scope")
+    assert scope == [{"right": "control", "for": "a session's own setting", "instead": True}]
     assert submit["paramStructure"] == "by-name"
     assert {each["name"] for each in submit["params"] if each["required"]} == {"session_id", "input_id"}
     assert {"code": 5035, "type": "draining"} in [

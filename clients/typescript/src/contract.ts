@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "7b74a9b63bb61ec6";
+export const CONTRACT_DIGEST = "70540554aa36aaad";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -2369,7 +2369,7 @@ export interface RpcMethods {
   "agent.get": { params: AgentParams; result: Agent };
   /** The agents that sessions of the profile can be made with. */
   "agent.list": { params: OfProfile; result: AgentList };
-  /** Write an agent definition. What runs keeps the one it began with; one that changes approvals needs `answer`. */
+  /** Write an agent definition. What runs keeps the one it began with. */
   "agent.put": { params: PutAgentParams; result: Agent };
   /** Answer an approval. */
   "approval.respond": { params: ApprovalRespondParams; result: Answered };

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from hermes_ws.contract.errors import InvalidParams, NotFound, PermissionDenied, ProfileUnusable
 from hermes_ws.contract.model import Identifier, Params, Result
-from hermes_ws.contract.registry import Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
 
 DEFINITION_CHARACTERS = 200_000
 """Of one definition: with what goes with it, it fits into a frame in any script."""
@@ -61,7 +61,9 @@ class Agent(Result):
 class PutAgentParams(AgentParams):
     """The whole text of the definition: front matter and instructions."""
 
-    text: str = Field(min_length=1, max_length=DEFINITION_CHARACTERS)
+    text: Annotated[str, Needs(Right.ANSWER, "a definition that sets approvals")] = Field(
+        min_length=1, max_length=DEFINITION_CHARACTERS
+    )
 
 
 class AgentDeleted(Result):
@@ -99,7 +101,7 @@ AGENT_PUT = method(
     right=Right.CONTROL,
     order=Order.PROFILE,
     errors=(InvalidParams, PermissionDenied),
-    doc="Write an agent definition. What runs keeps the one it began with; one that changes approvals needs `answer`.",
+    doc="Write an agent definition. What runs keeps the one it began with.",
 )
 
 AGENT_DELETE = method(

@@ -17,7 +17,7 @@ from hermes_ws.contract.errors import (
 )
 from hermes_ws.contract.methods.profiles import ProfileParams
 from hermes_ws.contract.model import Identifier, Params, Result
-from hermes_ws.contract.registry import Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
 
 SecretName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """What a secret may be called: what an environment variable may."""
@@ -42,6 +42,18 @@ class ConfigValue(Result):
     source: str
 
 
+def _changes_approvals(key: str, params: ConfigSetParams) -> bool:
+    return params.scope == "profile" and key.partition(".")[0] == "approvals"
+
+
+def _sets_yolo(value: JsonValue, params: ConfigSetParams) -> bool:
+    return params.scope == "session" and params.key == "yolo" and bool(value)
+
+
+def _of_session(scope: str, params: ConfigSetParams) -> bool:
+    return scope == "session"
+
+
 class ConfigSetParams(Params):
     """A setting and its new value; null takes it out of the file, so that its default holds.
 
@@ -50,10 +62,14 @@ class ConfigSetParams(Params):
     of that part, such as `value.mine.kind`; `problems` has all of them.
     """
 
-    key: str = Field(min_length=1, max_length=200)
-    value: JsonValue
+    key: Annotated[str, Needs(Right.ANSWER, "a change of approvals", _changes_approvals)] = Field(
+        min_length=1, max_length=200
+    )
+    value: Annotated[JsonValue, Needs(Right.ANSWER, "yolo", _sets_yolo)]
     profile: Identifier | None = None
-    scope: Literal["profile", "session"] = "profile"
+    scope: Annotated[
+        Literal["profile", "session"], Needs(Right.CONTROL, "a session's own setting", _of_session, instead=True)
+    ] = "profile"
     session_id: Identifier | None = None
     consent: Identifier | None = None
 
@@ -171,7 +187,6 @@ CONFIG_SET = method(
     ConfigSet,
     scope=Scope.PROFILE,
     right=Right.ADMIN,
-    instead=(("scope", "session", Right.CONTROL),),
     order=Order.PROFILE,
     errors=(
         ConsentRequired,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
@@ -25,13 +25,17 @@ from hermes_ws.contract.errors import (
 )
 from hermes_ws.contract.methods.threads import ThreadParams
 from hermes_ws.contract.model import Identifier, Params, Result, Title
-from hermes_ws.contract.registry import Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
 
 IMPORTED_MESSAGES = 2000
 """Messages in one import; with their text they must fit into a frame in any case."""
 
 IMPORTED_CHARACTERS = 500_000
 """Of one imported message, as of one input."""
+
+
+def _sets_yolo(payload: Mapping[str, JsonValue], params: MutateParams) -> bool:
+    return params.operation == "configure" and bool(payload.get("yolo"))
 
 
 class MutateParams(ThreadParams):
@@ -45,7 +49,7 @@ class MutateParams(ThreadParams):
     expected_revision: int = Field(ge=1)
     expected_generation: int | None = Field(default=None, ge=0)
     operation: Identifier
-    payload: dict[str, JsonValue] = {}
+    payload: Annotated[dict[str, JsonValue], Needs(Right.ANSWER, "yolo", _sets_yolo)] = {}
     consent: Identifier | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,7 +20,7 @@ from hermes_ws.contract.errors import (
 from hermes_ws.contract.events import Outcome
 from hermes_ws.contract.methods.threads import ReceiptStatus, ThreadParams
 from hermes_ws.contract.model import Identifier, Params, Result
-from hermes_ws.contract.registry import Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
 
 PROMPT_CHARACTERS = 500_000
 """More than any model reads at once, and half of what a frame may carry."""
@@ -107,7 +107,7 @@ class CancelParams(Params):
 
     session_id: Identifier
     profile: Identifier | None = None
-    admission_id: Identifier
+    admission_id: Annotated[Identifier, Needs(Right.CONTROL, "an input of somebody else")]
 
     def located_by(self) -> str:
         return self.session_id
@@ -122,6 +122,7 @@ class AdmissionStatus(Result):
 class ResolveParams(CancelParams):
     """A lost execution, as the caller has seen it. `outcome` is what the person found out about it."""
 
+    admission_id: Identifier
     execution_generation: int = Field(ge=1)
     outcome: Literal["completed", "failed", "interrupted"] = "interrupted"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -19,7 +19,7 @@ from hermes_ws.contract.errors import (
 )
 from hermes_ws.contract.methods.threads import Snapshot, ThreadParams
 from hermes_ws.contract.model import CursorText, Identifier, Params, Result, Title
-from hermes_ws.contract.registry import Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
 
 SOURCES: tuple[str, ...] = ("api", "cli", "oneshot", "tui", "dashboard", "desktop", "schedule")
 """Where a session may say that it was started from; it filters lists and finds "the latest of this kind"."""
@@ -33,6 +33,19 @@ MOST_SKILLS = 32
 """Skills that one session may be made with: all of them stand in its prompt."""
 
 
+Directory = Annotated[
+    str | None,
+    Field(min_length=1, max_length=4096),
+    Needs(Right.CONTROL, "a directory outside of the profile's own home/"),
+]
+"""Where something is to run."""
+
+
+def _given(value: bool, params: object) -> bool:
+    """What somebody else is there to decide, or to keep, is not given away by who may only submit."""
+    return value
+
+
 class CreateParams(Params):
     """What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe."""
 
@@ -40,7 +53,7 @@ class CreateParams(Params):
     request_id: Identifier | None = None
     title: Title | None = None
     agent: Identifier | None = None
-    cwd: str | None = Field(default=None, min_length=1, max_length=4096)
+    cwd: Directory = None
     source: str = "api"
     model: str | None = Field(default=None, min_length=1, max_length=200)
     provider: str | None = Field(default=None, min_length=1, max_length=100)
@@ -51,10 +64,10 @@ class CreateParams(Params):
     reasoning: Literal["none", "low", "medium", "high"] | None = None
     skills: list[Identifier] | None = Field(default=None, max_length=MOST_SKILLS)
     checkpoints: bool = False
-    yolo: bool = False
-    accept_hooks: bool = False
+    yolo: Annotated[bool, Needs(Right.ANSWER, "yolo", _given)] = False
+    accept_hooks: Annotated[bool, Needs(Right.ANSWER, "accept_hooks", _given)] = False
     pass_session_id: bool = False
-    ignore_rules: bool = False
+    ignore_rules: Annotated[bool, Needs(Right.CONTROL, "ignore_rules", _given)] = False
     ignore_user_config: bool = False
     safe_mode: bool = False
     subscribe: bool = True
@@ -189,7 +202,6 @@ SESSION_CREATE = method(
     right=Right.SUBMIT,
     order=Order.PROFILE,
     errors=(PermissionDenied, DirectoryRefused, AdmissionConflict, InvalidParams, NotFound, StorageUnavailable),
-    demands={"yolo": Right.ANSWER, "accept_hooks": Right.ANSWER, "ignore_rules": Right.CONTROL},
     doc="Make a session with one thread, `main`, and listen to it unless told otherwise.",
 )
 

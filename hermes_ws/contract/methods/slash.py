@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from hermes_ws.contract.errors import InvalidParams, NotFound, SessionUnknown
 from hermes_ws.contract.methods.agents import OfProfile
 from hermes_ws.contract.methods.session_views import OfSession
 from hermes_ws.contract.model import Identifier, Result
-from hermes_ws.contract.registry import Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
 
 COMMAND_CHARACTERS = 100_000
 """Of one command with what follows it."""
@@ -65,7 +65,9 @@ class Directive(Result):
 class SlashParams(OfSession):
     """A whole line, with or without its slash."""
 
-    command: str = Field(min_length=1, max_length=COMMAND_CHARACTERS)
+    command: Annotated[str, Needs(Right.CONTROL, "a command that edits the session")] = Field(
+        min_length=1, max_length=COMMAND_CHARACTERS
+    )
 
 
 class CompleteSlashParams(OfProfile):

@@ -14,6 +14,7 @@ from hermes_ws.contract.errors import (
     SessionUnknown,
     WardenFailed,
 )
+from hermes_ws.contract.methods.sessions import Directory
 from hermes_ws.contract.model import Identifier, Params, Result
 from hermes_ws.contract.registry import Order, Right, Scope, method
 
@@ -31,7 +32,7 @@ class TerminalOpenParams(Params):
 
     profile: Identifier | None = None
     session_id: Identifier | None = None
-    cwd: str | None = Field(default=None, min_length=1, max_length=4096)
+    cwd: Directory = None
     command: list[Word] | None = Field(default=None, min_length=1, max_length=1024)
     rows: Cells = 24
     columns: Cells = 80
