@@ -383,9 +383,7 @@ def _authorise(connection: Caller, method: AnyMethod) -> None:
 
 
 def _authorise_parameters(connection: Caller, method: AnyMethod, params: Params) -> None:
-    if not method.needs:
-        return
-    for what, right in method.further(params):
+    for what, right in method.further(params) if method.needs else ():
         if right is not Right.NONE and right not in connection.principal.rights:
             raise lacking(connection.principal.name, right, what)
 
