@@ -1,36 +1,15 @@
 // What runs, what it cost, who may come in, and how the server is.
 
-import { element, put } from "./dom.js";
+import { element } from "./dom.js";
 import { pairs } from "./manage_profile.js";
+import { Processes } from "./processes.js";
 import { text } from "./texts.js";
 
 /** @type {import("./manage.js").Tab} */
 export async function processesTab({ gateway, profile }) {
-  const { processes } = await gateway.call("process.list", { profile });
-  if (!processes.length) return [element("p.empty", {}, text("noProcesses"))];
-  return processes.map((/** @type {any} */ row) => {
-    const output = element("pre");
-    const details = element(
-      "details.card",
-      {},
-      element("summary", {}, element(`span.dot.${row.running ? "running" : "done"}`), " ", element("code", {}, row.command)),
-      output,
-      row.running &&
-        element(
-          "button",
-          {
-            type: "button",
-            onclick: async () => {
-              const ended = await gateway.call("process.kill", { profile, process_id: row.process_id });
-              put(output, `${output.textContent}\n[${ended.signal ?? ended.exit_code}]`);
-            },
-          },
-          text("kill"),
-        ),
-    );
-    details.addEventListener("toggle", async () => put(output, (await gateway.call("process.output", { profile, process_id: row.process_id })).text));
-    return details;
-  });
+  const processes = new Processes(gateway, { profile }, true);
+  await processes.look();
+  return [processes.shown.size ? processes.root : element("p.empty", {}, text("noProcesses"))];
 }
 
 /** @type {import("./manage.js").Tab} */

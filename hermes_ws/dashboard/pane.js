@@ -6,6 +6,7 @@ import { Conversation } from "./conversation.js";
 import { element, hue, put } from "./dom.js";
 import { mutate } from "./edits.js";
 import { Options } from "./options.js";
+import { Processes } from "./processes.js";
 import { sessionMenu } from "./session_menu.js";
 import { Subagents } from "./subagents.js";
 import { Terminals } from "./terminals.js";
@@ -43,6 +44,7 @@ export class Pane {
     this.input = this.composer.input;
     this.queue = element("ul.queue", { "aria-label": text("queued") });
     this.subagents = new Subagents(gateway, this.conversation, (thread) => page.open(this.sessionId, session.profile, thread));
+    this.processes = new Processes(gateway, { profile: session.profile, session_id: session.session_id });
     this.terminals = new Terminals(gateway, this.conversation, () => this.input.focus());
     this.options = new Options(gateway, this);
     const main = this.conversation.threadId === "main";
@@ -62,6 +64,7 @@ export class Pane {
       ),
       this.transcript.scroller,
       main && this.subagents.root,
+      main && this.processes.root,
       this.queue,
       this.trouble,
       this.composer.root,
@@ -86,6 +89,7 @@ export class Pane {
   take(event) {
     if (event.type.startsWith("terminal.")) return this.terminals.take(event);
     if (event.type.startsWith("subagent.") || event.type.startsWith("execution.")) this.subagents.lookSoon();
+    if (event.type === "tool.complete" || event.type === "process.exited") this.processes.lookSoon();
     if (event.thread_id !== undefined && event.thread_id !== this.conversation.threadId) return;
     this.conversation.apply(event);
     if (event.type === "execution.finished") this.options.look();
@@ -108,6 +112,7 @@ export class Pane {
     this.conversation.begin(snapshot);
     this.subagents.lookSoon();
     this.options.look();
+    this.processes.lookSoon();
     this.terminals.resume().catch(() => undefined);
     return snapshot;
   }
@@ -122,6 +127,7 @@ export class Pane {
   end() {
     this.composer.end();
     this.subagents.end();
+    this.processes.end();
     this.terminals.end();
     const { threadId: thread_id } = this.conversation;
     this.gateway.call("thread.unsubscribe", { session_id: this.sessionId, thread_id }).catch(() => undefined);

@@ -57,6 +57,8 @@ export class Terminal {
     /** Code points that came; null before the first. @type {number | null} */
     this.seen = null;
     this.waiting = 0;
+    /** Counts the changes of its size from here: what a list said before one does not hold after it. */
+    this.changes = 0;
     this.ended = false;
     /** Whether questions of the program are answered from here: only one viewer may, and never to what is replayed. */
     this.answers = false;
@@ -220,7 +222,9 @@ export class Terminal {
     if (!room || this.ended) return;
     if (room.rows === this.emulator.rows && room.columns === this.emulator.cols) return;
     this.sized(room.rows, room.columns);
+    this.changes += 1;
     await this.gateway.call("terminal.resize", { terminal_id: this.id, profile: this.profile, ...room }).catch(() => undefined);
+    this.changes += 1;
   }
 
   /** Nothing of it follows; what it showed stays to be read. @param {string} said */

@@ -108,10 +108,14 @@ export class Terminals {
   }
 
   async look() {
+    const changes = new Map([...this.shown].map(([id, terminal]) => [id, terminal.changes]));
     const { terminals } = await this.gateway.call("terminal.list", { profile: this.conversation.profile });
     this.rows = terminals.filter((row) => row.session_id === this.conversation.sessionId);
     const there = new Set(this.rows.map((row) => row.terminal_id));
-    for (const row of this.rows) this.shown.get(row.terminal_id)?.sized(row.rows, row.columns);
+    for (const row of this.rows) {
+      const terminal = this.shown.get(row.terminal_id);
+      if (terminal?.changes === changes.get(row.terminal_id)) terminal?.sized(row.rows, row.columns);
+    }
     for (const [id, terminal] of this.shown) if (!there.has(id)) terminal.over(text("terminalGone"));
     this.draw();
   }
@@ -169,7 +173,7 @@ export class Terminals {
     if (event.type === "terminal.output") terminal.show(event.payload);
     else {
       const { exit_code, signal } = event.payload;
-      terminal.over(`${text("terminalEnded")} ${signal ? `${text("bySignal")} ${signal}` : exit_code ?? ""}`);
+      terminal.over(`[${signal ? `${text("bySignal")} ${signal}` : `${text("exitCode")} ${exit_code ?? "?"}`}]`);
       this.rows = this.rows.filter((row) => row.terminal_id !== terminal.id);
       this.draw();
     }

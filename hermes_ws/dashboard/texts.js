@@ -195,10 +195,11 @@ export const TEXTS = Object.freeze({
   closeTerminal: "End terminal",
   closeTerminalSure: "End this terminal and all that runs in it?",
   terminalGone: "[this terminal is gone]",
-  terminalEnded: "[ended]",
-  bySignal: "by signal",
+  bySignal: "ended by signal",
   ended: "ended",
   viewers: "viewers",
+  processInput: "Write a line to it",
+  exitCode: "ended with exit code",
 });
 
 /**

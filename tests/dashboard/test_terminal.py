@@ -104,7 +104,7 @@ def test_control_c_interrupts_and_the_end_is_told(visit: Visit) -> None:
     run(page, "echo after-$((1 + 1))")
     shows(page, "after-2")
     run(page, "exit 3")
-    shows(page, "[ended] 3")
+    shows(page, "[ended with exit code 3]")
     page.get_by_label("End terminal").click()
     expect(page.locator(".terminals")).to_be_hidden()
     expect(page.locator(".pane textarea").first).to_be_focused()
@@ -162,7 +162,7 @@ def test_several_look_at_one_terminal_and_share_its_size(visit: Visit) -> None:
     expect(first.locator(".screen .row")).not_to_have_count(small)
     first.on("dialog", lambda dialog: dialog.accept())
     first.get_by_label("End terminal").click()
-    shows(second, "[ended]")
+    shows(second, "[ended ")
 
 
 def test_it_goes_on_while_it_is_hidden_and_while_the_page_is_away(visit: Visit) -> None:
