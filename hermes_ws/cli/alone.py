@@ -19,11 +19,11 @@ from hermes_ws import __version__
 from hermes_ws.client.failures import ConnectFailed, NotSent, OutcomeUnknown
 from hermes_ws.client.incoming import Reply, read
 from hermes_ws.client.replies import read_result
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import Protocol as Version
 from hermes_ws.contract.methods.connection import CLIENT_CAPABILITIES, CapabilitiesParams, ClientInfo
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.registry import Method
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)

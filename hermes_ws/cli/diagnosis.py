@@ -20,10 +20,10 @@ from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint, discover
 from hermes_ws.client.failures import ClientError
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.methods.runtime import RUNTIME_DESCRIBE
 from hermes_ws.contract.model import Empty
+from hermes_ws.contract.version import PROTOCOL_MAJOR
 from hermes_ws.hosting.doctor.finding import Finding, Level, worst
 from hermes_ws.hosting.doctor.homes import look_at_homes
 from hermes_ws.hosting.doctor.leak_proof import prove

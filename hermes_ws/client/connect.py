@@ -18,9 +18,9 @@ from hermes_ws.client.gateway import Gateway
 from hermes_ws.client.incoming import first_problem, read
 from hermes_ws.client.questions import Handlers
 from hermes_ws.client.sockets import OPEN_SECONDS, Socket, open_socket
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import Envelope, Protocol, Ready
 from hermes_ws.contract.methods.connection import CLIENT_CAPABILITIES, CapabilitiesParams, ClientInfo, LiveLevel
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 
 @final

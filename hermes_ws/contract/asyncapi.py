@@ -12,11 +12,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import EVENTS, Envelope
 from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.contract.registry import Event, Question
 from hermes_ws.contract.schemas import Shapes, shapes
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 _REF: Final = "#/components/schemas/{model}"
 

@@ -43,9 +43,6 @@ from hermes_ws.contract.methods import (
 from hermes_ws.contract.model import Params, Result
 from hermes_ws.contract.registry import Method
 
-PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 0
-
 AnyMethod = Method[Params, Result]
 
 _TOPICS: tuple[ModuleType, ...] = (

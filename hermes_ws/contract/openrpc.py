@@ -9,13 +9,14 @@ from typing import cast
 from pydantic import JsonValue
 
 from hermes_ws import __version__
-from hermes_ws.contract.catalog import METHODS, PROTOCOL_MAJOR, PROTOCOL_MINOR, AnyMethod
+from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.close_codes import CLOSE_CODES
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
 from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.contract.registry import NEEDS
 from hermes_ws.contract.schemas import Shapes, shapes
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 _REF = "#/components/schemas/{model}"
 

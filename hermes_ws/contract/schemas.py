@@ -13,9 +13,10 @@ from typing import Final, cast, final
 from pydantic import BaseModel, JsonValue
 from pydantic.json_schema import models_json_schema
 
-from hermes_ws.contract.catalog import METHODS, PROTOCOL_MAJOR, PROTOCOL_MINOR
+from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.events import EVENTS, Envelope
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from hermes_ws.contract import openrpc
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import Protocol
 from hermes_ws.contract.methods.runtime import (
     RPC_DISCOVER,
@@ -26,6 +25,7 @@ from hermes_ws.contract.methods.runtime import (
 )
 from hermes_ws.contract.methods.sessions import SOURCES, CreateParams
 from hermes_ws.contract.model import Empty
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ServerCall
 

@@ -25,11 +25,11 @@ import orjson
 import trio
 from pydantic import JsonValue
 
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import HermesError, InvalidParams, UnknownParameter
 from hermes_ws.contract.methods.connection import CapabilitiesParams
 from hermes_ws.contract.methods.threads import THREAD_SUBSCRIBE
 from hermes_ws.contract.validation import read_params
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.http import Answer, response_of, stream_head
 from hermes_ws.server.limits import Limits

@@ -22,10 +22,10 @@ import trio
 
 from hermes_ws import __version__
 from hermes_ws.contract import asyncapi, openrpc
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import HermesError, ProfileUnusable
 from hermes_ws.contract.events import DrainingNotice, ServerInfo
 from hermes_ws.contract.registry import Right
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.hosting.credentials import OWNER
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.tokens import Grant

@@ -10,9 +10,9 @@ from typing import Final, final
 from pydantic import JsonValue
 
 from hermes_ws.contract import openrpc
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.events import Limits, Protocol, Ready
 from hermes_ws.contract.registry import Right
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.hosting.host import Host
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.scope.sections import LimitsConfig

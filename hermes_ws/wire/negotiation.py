@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import ProtocolUnsupported
 from hermes_ws.contract.events import EVENTS, Protocol
 from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult, ClientTool, LiveLevel
 from hermes_ws.contract.questions import CLIENT_TOOL, QUESTIONS
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 
 @final

@@ -26,12 +26,13 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve, unix_serve
 
 from hermes_ws.contract import events as E
-from hermes_ws.contract.catalog import METHODS, PROTOCOL_MAJOR
+from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.content import Message, Usage
 from hermes_ws.contract.errors import HermesError, InvalidParams, MethodUnknown, ProfileUnknown, SessionUnknown
 from hermes_ws.contract.methods import connection, prompts, questions, runtime, sessions, threads
 from hermes_ws.contract.methods.profiles import ProfileList, ProfileRow
 from hermes_ws.contract.questions import ApprovalParams, ClarifyItem, ClarifyParams, OpenQuestion
+from hermes_ws.contract.version import PROTOCOL_MAJOR
 
 TOKEN = "a-token-of-the-tests"
 PIECES = 8

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hermes_ws.contract.catalog import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.contract.errors import ProtocolUnsupported
 from hermes_ws.contract.events import Protocol
 from hermes_ws.contract.methods.connection import CapabilitiesParams, ClientInfo, ClientTool
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.wire.negotiation import UNSPOKEN, negotiate
 
 
