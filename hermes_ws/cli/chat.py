@@ -238,4 +238,8 @@ def _run(mode: Mode, wanted: Wanted, surroundings: Surroundings, stream: StreamJ
         )
         return anyio.run(shot.run, mode.text, backend="trio")
     lines = LineMode(where, wanted, out, err, descriptor=sys.stdin.fileno(), typed_by_hand=sys.stdin.isatty())
-    return anyio.run(lines.run, backend="trio")
+    try:
+        return anyio.run(lines.run, backend="trio")
+    except KeyboardInterrupt:
+        err.line("Detached before there was a session.")
+        return exits.DETACHED

@@ -25,8 +25,8 @@ from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.cli.typing_in import Lines
 from hermes_ws.cli.view import View
 from hermes_ws.client.connect import Abilities
-from hermes_ws.client.failures import ClientError
-from hermes_ws.client.follow import follow
+from hermes_ws.client.failures import ClientError, OutcomeUnknown
+from hermes_ws.client.follow import Away, follow
 from hermes_ws.client.link import Link, linked
 from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
 from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams
@@ -34,6 +34,9 @@ from hermes_ws.contract.methods.sessions import SESSION_INTERRUPT, InterruptPara
 from hermes_ws.contract.questions import OpenQuestion
 
 PROMPT = "> "
+
+GONE_SECONDS = 10.0
+"""How long a home may be without a server before the person is told; a supervisor takes less to start one."""
 
 
 @final
@@ -52,6 +55,10 @@ class LineMode:
         self._view = View(out, err)
         self._lines = Lines(descriptor)
         self._acting: Acting | None = None
+        self._gone = False
+        self._obeying = False
+        self._interrupted = False
+        self._unsure: tuple[str, str] | None = None
 
     async def run(self) -> int:
         """Converse until the person leaves, the lines end, or the server cannot be spoken with."""
@@ -74,6 +81,7 @@ class LineMode:
     async def _converse(self, link: Link, opened: Opened) -> int:
         failure: ClientError | None = None
         status = exits.DONE
+        watching = False
         shown = anyio.Event()
 
         async def show() -> None:
@@ -81,15 +89,46 @@ class LineMode:
             try:
                 async for item in follow(link, opened.session_id, opened.thread_id, after=opened.cursor):
                     self._view.show(item)
+                    if isinstance(item, Away) and not watching:
+                        tasks.start_soon(watch_for_end, name="end of the server")
                     shown.set()
                     self._invite()
             except ClientError as error:
                 failure = error
                 tasks.cancel_scope.cancel()
 
+        async def hear_keyboard() -> None:
+            nonlocal status
+            with anyio.open_signal_receiver(signal.SIGINT) as signals:
+                async for _ in signals:
+                    self._out.returned()
+                    if self._interrupted:
+                        status = exits.DETACHED
+                        tasks.cancel_scope.cancel()
+                        return
+                    self._interrupted = True
+                    self._err.line("Ctrl-C again leaves; /stop ends what runs.", Style.DIM)
+                    self._invite()
+
+        async def watch_for_end() -> None:
+            nonlocal status, watching
+            watching = True
+            self._gone = await self._where.gone(GONE_SECONDS)
+            watching = False
+            if not self._gone:
+                return
+            if self._by_hand:
+                self._out.finish_line()
+                self._err.line("The server ended. What is typed next starts one again; /quit leaves.", Style.WARNING)
+                self._invite()
+            else:
+                self._err.line(f"The server ended, and none runs any more: {resume_line(opened, self._wanted)}")
+                status = exits.NEEDS_A_PERSON
+                tasks.cancel_scope.cancel()
+
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(show, name="show")
-            tasks.start_soon(self._hear_keyboard, name="keyboard")
+            tasks.start_soon(hear_keyboard, name="keyboard")
             # What is typed may answer a question that waits, so what waits is shown first.
             await shown.wait()
             status = await self._read(link, opened)
@@ -102,15 +141,19 @@ class LineMode:
 
     async def _read(self, link: Link, opened: Opened) -> int:
         async for line in self._lines:
+            self._interrupted = False
             if self._by_hand:
                 self._out.returned()
             command = parse(line)
             if isinstance(command, Quit):
                 return exits.DONE
+            self._obeying = True
             try:
                 await self._obey(command, line.strip(), link, opened)
             except ClientError as error:
                 self._where.tell(self._err, error)
+            finally:
+                self._obeying = False
             if self._acting is not None and self._acting.next is not None:
                 return exits.DONE
             self._invite()
@@ -122,18 +165,14 @@ class LineMode:
             return exits.NEEDS_A_PERSON
         return exits.FAILED if self._view.failed else exits.DONE
 
-    async def _hear_keyboard(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
-            async for _ in signals:
-                self._out.returned()
-                self._err.line("/stop ends what runs, /quit leaves.", Style.DIM)
-                self._invite()
-
     # --- commands --------------------------------------------------------------------------------------------------
 
     async def _obey(self, command: Command, line: str, link: Link, opened: Opened) -> None:
         assert self._acting is not None, "it is made with each session"
         self._acting.mutations.give_up(line)
+        if self._gone and not isinstance(command, Help | Wrong | Nothing):
+            await self._where.ensured(self._err)
+            self._gone = False
         match command:
             case Say():
                 await self._say(command.text, link, opened)
@@ -156,7 +195,10 @@ class LineMode:
                     await self._obey(follow_up, line, link, opened)
 
     async def _say(self, text: str, link: Link, opened: Opened) -> None:
-        input_id = uuid.uuid4().hex
+        # The same words, typed next after a receipt that was lost, are the same input: the server takes it once.
+        same = self._unsure is not None and self._unsure[0] == text
+        input_id = self._unsure[1] if self._unsure is not None and same else uuid.uuid4().hex
+        self._unsure = None
         try:
             params = SubmitParams(
                 session_id=opened.session_id, thread_id=opened.thread_id, input_id=input_id, text=text
@@ -168,6 +210,10 @@ class LineMode:
         admission_id = None
         try:
             admission_id = (await link.call(PROMPT_SUBMIT, params)).admission_id
+        except OutcomeUnknown as error:
+            self._unsure = (text, input_id)
+            error.hint = "Say the same once more to learn what became of it; it is carried out once."
+            raise
         finally:
             self._view.submitted(input_id, admission_id)
 
@@ -211,7 +257,7 @@ class LineMode:
             self._err.line(f"Profile {harmless(opened.profile)}. /help shows what can be typed.", Style.DIM)
 
     def _invite(self) -> None:
-        idle = not self._view.busy and self._view.execution is None
+        idle = not self._view.busy and self._view.execution is None and not self._obeying
         if self._by_hand and self._out.interactive and self._out.at_start and (idle or self._view.questions):
             self._out.write(PROMPT)
 

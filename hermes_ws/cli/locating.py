@@ -19,6 +19,9 @@ from hermes_ws.client.failures import ClientError, ConnectFailed
 QUIET_SECONDS: Final = 1.0
 """A wait that is longer is told about."""
 
+LOOK_SECONDS: Final = 0.25
+"""Between looks at a home whose server is gone; one that is started by a supervisor takes longer than that."""
+
 
 @final
 class Where:
@@ -81,6 +84,22 @@ class Where:
         except ClientError as error:
             return Found(State.INCOMPATIBLE, root, detail=error.message)
         return Found(State.DRAINING if draining else State.READY, root, endpoint=endpoint)
+
+    async def gone(self, seconds: float) -> bool:
+        """Whether the home is without a server for so long from now on; False as soon as there is one.
+
+        A server that is named by a URL is never known to be gone: it may only be out of reach.
+        """
+        if self.named:
+            return False
+        since: float | None = None
+        while (state := (await find(self._surroundings.home)).state) is not State.READY:
+            now = anyio.current_time()
+            since = (now if since is None else since) if state is State.ABSENT else None
+            if since is not None and now - since >= seconds:
+                return True
+            await anyio.sleep(LOOK_SECONDS)
+        return False
 
     def locate(self) -> Endpoint:
         """The endpoint, looked up anew each time. Raises ConnectFailed.

@@ -1,7 +1,8 @@
 """One prompt, one reply: for scripts, and for a quick question.
 
-Standard output is the reply; everything else goes to standard error. It declares that it shows questions and answers
-none: when one is asked, it prints the question and how to answer it, and leaves. The question waits.
+Standard output is the reply; everything else goes to standard error. On a terminal the text is printed as it comes; for
+a program it is the final reply alone, once the execution has come to its end. It declares that it shows questions and
+answers none: when one is asked, it prints the question and how to answer it, and leaves. The question waits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 from typing import Final, final
 
 import anyio
+from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from hermes_ws.cli import exits
@@ -22,12 +24,12 @@ from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.cli.stream_json import StreamJson
 from hermes_ws.cli.usage_file import UsageFile
-from hermes_ws.cli.view import LOST, tool_line
+from hermes_ws.cli.view import AWAY, LOST, tool_line
 from hermes_ws.client.connect import Abilities
 from hermes_ws.client.failures import ClientError
 from hermes_ws.client.follow import Away, Item, Resumed, follow
 from hermes_ws.client.link import Link, linked
-from hermes_ws.client.live_text import LiveTexts
+from hermes_ws.client.live_text import Ending, LiveTexts
 from hermes_ws.contract.events import (
     Envelope,
     ExecutionFinished,
@@ -47,6 +49,14 @@ KINDS: Final = tuple(QUESTIONS)
 
 AWAY_SECONDS = 120.0
 """How long a lost connection may stay lost: a server that restarts is back by then, and a script wants an end."""
+
+GONE_SECONDS = 10.0
+"""How long a home may be without a server before nobody is expected to start one: a supervisor takes less."""
+
+GONE: Final = (
+    "The server ended in the middle of it and none runs any more. What became of it shows when the session is opened, "
+    "which starts one:"
+)
 
 
 @final
@@ -73,6 +83,7 @@ class OneShot:
         self._quiet = quiet
         self._unattended = unattended
         self._stream = stream
+        self._growing = out.interactive and not quiet and stream is None
         self._usage = usage
         self._texts = LiveTexts()
         self._own_messages: set[str] = set()
@@ -83,15 +94,17 @@ class OneShot:
         self._admission = ""
         self._reply = ""
         self._status = exits.FAILED
+        self._tasks: TaskGroup | None = None
 
     async def run(self, text: str) -> int:
         """Say `text`, wait for the outcome, print the reply."""
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             tasks.start_soon(self._watch_keyboard, tasks.cancel_scope, name="keyboard")
             try:
                 await self._where.ensured(self._err)
                 self._wanted = replace(self._wanted, profile=self._wanted.profile or self._where.profile)
-                live = "none" if self._stream is None else "full"
+                live = "full" if self._stream is not None or self._growing else "none"
                 abilities = Abilities("hermes-ws chat -q", KINDS, live=live)
                 async with linked(self._where.locate, abilities) as link:
                     self._status = await self._converse(link, text)
@@ -120,6 +133,14 @@ class OneShot:
                 self._outcome = "detached"
                 self._status = exits.DETACHED
                 scope.cancel()
+
+    async def _watch_for_end(self, scope: anyio.CancelScope) -> None:
+        if not await self._where.gone(GONE_SECONDS) or self._opened is None:
+            return
+        self._fail(GONE)
+        self._err.line(resume_line(self._opened, self._wanted))
+        self._outcome, self._status = "unknown", exits.NEEDS_A_PERSON
+        scope.cancel()
 
     async def _converse(self, link: Link, text: str) -> int:
         opened = self._opened = await open_session(link, self._wanted, self._err.line)
@@ -167,7 +188,9 @@ class OneShot:
     def _take(self, item: Item) -> int | None:
         """What this means for the run: an exit status when it is over."""
         if isinstance(item, Away):
-            self._err.line(f"{item.reason.message} Connecting again; nothing is lost.", Style.WARNING)
+            self._err.line(f"{item.reason.message} {AWAY}", Style.WARNING)
+            assert self._tasks is not None, "it runs"
+            self._tasks.start_soon(self._watch_for_end, self._tasks.cancel_scope, name="end of the server")
             return None
         try:
             return self._resumed(item) if isinstance(item, Resumed) else self._event(item)
@@ -186,8 +209,20 @@ class OneShot:
         return None
 
     def _grow(self, message_id: str, offset: int, piece: str) -> None:
+        new = self._texts.grow(message_id, offset, piece)
         if self._stream is not None:
-            self._stream.text(self._texts.grow(message_id, offset, piece))
+            self._stream.text(new)
+        elif self._growing:
+            self._out.write(harmless(new))
+
+    def _end_text(self, ending: Ending) -> None:
+        if self._stream is not None:
+            self._stream.text(ending.rest)
+        elif self._growing:
+            if ending.anew:
+                self._out.line("(the message, whole:)", Style.DIM)
+            self._out.write(harmless(ending.rest))
+            self._out.finish_line()
 
     def _event(self, event: Envelope) -> int | None:
         own = event.admission_id == self._admission
@@ -201,8 +236,7 @@ class OneShot:
                 message = MessageComplete.model_validate(event.payload)
                 if message.role == "assistant" and message.text:
                     self._reply = message.text
-                    if self._stream is not None:
-                        self._stream.text(self._texts.end(message.message_id, message.text).rest)
+                    self._end_text(self._texts.end(message.message_id, message.text))
             case "message.start" if own:
                 self._own_messages.add(MessageStart.model_validate(event.payload).message_id)
             case "message.delta":
@@ -261,7 +295,8 @@ class OneShot:
         if self._unattended and not self._reply.strip():
             self._fail("Error: the agent said nothing.")
             return exits.FAILED
-        self._out.line(harmless(self._reply).rstrip("\n"))
+        if not self._growing:
+            self._out.line(harmless(self._reply).rstrip("\n"))
         if not self._quiet:
             self._out.line()
             self._out.line("Resume this session with:")

@@ -73,8 +73,8 @@ class Screen:
         try:
             self._stream.write(shown)
             self._stream.flush()
-        except (BrokenPipeError, ValueError):
-            self._give_up()
+        except (OSError, ValueError):
+            self._give_up()  # a pipe whose reader went away, a terminal that was closed, a disk that is full
         self._place.at_start = text.endswith("\n")
 
     def line(self, text: str = "", style: Style = Style.PLAIN) -> None:

@@ -98,6 +98,8 @@ def show(named: str, profile: str | None, as_json: bool) -> None:
         for message in answer.messages or []:
             if message.role != "tool" and message.text:
                 out.line(f"{message.role}: {harmless(message.text)}")
+        if answer.execution is not None:
+            out.line(f"{answer.execution.state}: {answer.execution.admission_id}")
         for row in answer.pending:
             out.line(f"{row.status}: {row.admission_id}", Style.WARNING)
         for question in answer.questions:

@@ -45,6 +45,9 @@ LOST = (
     "What is said in this session waits behind it; a new session does not."
 )
 
+AWAY = "Connecting again; what it accepted is kept there."
+"""What is said of a connection that is lost. That nothing was lost by it is for the server to tell."""
+
 
 @final
 class View:
@@ -136,7 +139,7 @@ class View:
         if isinstance(item, Resumed):
             self._resumed(item)
         elif isinstance(item, Away):
-            self._err.line(f"{item.reason.message} Connecting again; nothing is lost.", Style.WARNING)
+            self._err.line(f"{item.reason.message} {AWAY}", Style.WARNING)
         else:
             try:
                 self._event(item)

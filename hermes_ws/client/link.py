@@ -113,8 +113,10 @@ class Link:
         delays = pauses(self._chance)
         while True:
             stood_since: float | None = None
+            endpoint: Endpoint | None = None
             try:
-                async with connect_to(self._locate(), self._abilities) as gateway:
+                endpoint = self._locate()
+                async with connect_to(endpoint, self._abilities) as gateway:
                     stood_since = anyio.current_time()
                     self.opened += 1
                     self._tell(gateway, None)
@@ -122,6 +124,8 @@ class Link:
             except ConnectFailed as error:
                 reason = error
             useless = isinstance(reason, ConnectFailed | ConnectionLost) and not reason.retry
+            if useless and self.opened and endpoint is not None and self._moved(endpoint):
+                useless = False  # it was looked up before the server that answered wrote its own token
             if useless or not self.opened:
                 self._tell(None, reason)
                 return
@@ -129,6 +133,12 @@ class Link:
             if stood_since is not None and anyio.current_time() - stood_since >= STEADY_SECONDS:
                 delays = pauses(self._chance)
             await anyio.sleep(next(delays))
+
+    def _moved(self, endpoint: Endpoint) -> bool:
+        try:
+            return self._locate() != endpoint
+        except ConnectFailed:
+            return False
 
     def _tell(self, gateway: Gateway | None, failure: ClientError | None) -> None:
         self._gateway, self._failure = gateway, failure

@@ -227,7 +227,7 @@ def _refusals(endpoint: Endpoint) -> Generator[None]:
     except OSError as error:
         because = error.strerror or str(error) or type(error).__name__
         raise ConnectFailed(f"No server can be reached at {endpoint}: {because}.", retry=True) from None
-    except EOFError:
+    except (EOFError, ConnectionClosed):
         raise ConnectFailed(f"The server at {endpoint} hung up during the handshake.", retry=True) from None
 
 

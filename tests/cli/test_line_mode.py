@@ -199,12 +199,18 @@ def test_stop_ends_the_execution_that_was_seen(terminal: Conversation, peer: Pee
     assert peer.asked("session.interrupt")[0]["execution_generation"] == 1
 
 
-def test_the_interrupt_of_the_keyboard_only_says_how_to_leave(terminal: Conversation) -> None:
+def test_the_interrupt_of_the_keyboard_says_how_to_leave_and_a_second_one_leaves(terminal: Conversation) -> None:
     terminal.see(r"> ")
+    for _ in range(2):
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.see(r"Ctrl-C again leaves; /stop ends what runs\.\n> ")
+        terminal.type("say still here")
+        terminal.see(r"still here\n> ")
     terminal.process.send_signal(signal.SIGINT)
-    terminal.see(r"/stop ends what runs, /quit leaves\.")
-    terminal.type("say still here")
-    terminal.see(r"still here\n> ")
+    terminal.see(r"Ctrl-C again leaves; /stop ends what runs\.\n> ")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.end() == 130
+    assert "hermes-ws chat --resume s-1" in terminal.shown
 
 
 def test_a_cut_connection_is_told_and_the_conversation_goes_on(terminal: Conversation, peer: Peer) -> None:
