@@ -1,119 +1,129 @@
-// One profile: what it is, its models, secrets and settings. Values of secrets go in and never come out.
+// One profile: what it is, what the kernel enforces for it, and its life: create, clone, rename, delete.
 
 import { element } from "./dom.js";
-import { field, form } from "./forms.js";
+import { area, field, form, ticks } from "./forms.js";
+import { bytes, span } from "./numbers.js";
 import { text } from "./texts.js";
 
+const PARTS = /** @type {const} */ (["config", "soul", "agents", "skills", "memory", "files", "secrets", "sessions"]);
+
+/** What comes along when one profile is made from another, unless it is said otherwise. */
+const USUAL = ["config", "soul", "agents", "skills"];
+
 /** @type {import("./manage.js").Tab} */
-export async function profileTab({ gateway, profile, changed }) {
+export async function profileTab({ gateway, profile, profiles, changed, again }) {
   const told = await gateway.call("profiles.describe", { profile });
-  const { confinement, terminal } = told;
+  const setup = await gateway.call("setup.status", { profile });
   return [
-    element("dl", {}, pairs({ [text("profile")]: told.name, home: told.home, model: `${told.provider} / ${told.model}`, agents: told.agents.join(", ") })),
-    element("h3", {}, text("confinement")),
     element(
-      "dl",
+      "section.card.about",
       {},
-      pairs({
-        level: confinement.level,
-        Landlock: confinement.landlock_abi || "–",
-        seccomp: confinement.seccomp ? "✓" : "–",
-        bubblewrap: confinement.bubblewrap ? "✓" : "–",
-        network: terminal.network,
-      }),
-    ),
-    element("ul", {}, confinement.notes.map((/** @type {string} */ note) => element("li", {}, note))),
-    told.problems.length > 0 && element("h3", {}, text("problems")),
-    element("ul", {}, told.problems.map((/** @type {string} */ problem) => element("li", {}, problem))),
-    form(text("rename"), [field(text("newName"), { name: "name", required: true })], async (read) => {
-      await gateway.call("profiles.rename", { profile, name: read("name") });
-      changed(read("name"));
-    }),
-    form(text("clone"), [field(text("newName"), { name: "name", required: true })], async (read) => {
-      await gateway.call("profiles.clone", { profile, name: read("name") });
-      changed(profile);
-    }),
-    form(text("create"), [field(text("newName"), { name: "name", required: true })], async (read) => {
-      await gateway.call("profiles.create", { name: read("name") });
-      changed(profile);
-    }),
-    form(text("delete"), [field(text("deleteSure"), { name: "confirm", required: true })], async (read) => {
-      await gateway.call("profiles.delete", { profile, confirm: read("confirm") });
-      changed("");
-    }),
-  ];
-}
-
-/** @type {import("./manage.js").Tab} */
-export async function modelsTab({ gateway, profile }) {
-  const { providers } = await gateway.call("model.options", { profile });
-  return providers.map((/** @type {any} */ provider) =>
-    element(
-      "section.card",
-      {},
-      element("h3", {}, provider.name, provider.is_current && element("span.mark", {}, " ✓")),
-      element("p", {}, provider.authenticated ? text("keySet") : text("keyMissing"), provider.warning && ` — ${provider.warning}`),
-      element("p.soft", {}, provider.models.join(", ")),
-      provider.kind !== "loopback" &&
-        form(text("save"), [field(text("newKey"), { name: "key", type: "password", required: true })], async (read) => {
-          await gateway.call("model.save_key", { profile, slug: provider.slug, api_key: read("key") });
+      element("h3", {}, element(`span.dot.${setup.ready ? "done" : "waiting"}`), told.name, element("span.soft", {}, text(setup.ready ? "canAnswer" : "cannotAnswer"))),
+      !setup.ready && element("p.warn", {}, `${setup.error ?? ""} ${setup.hint ?? ""}`),
+      element(
+        "dl",
+        {},
+        pairs({
+          [text("model")]: `${told.model} · ${told.provider}`,
+          [text("agents")]: told.agents.join(", "),
+          [text("toolsets")]: told.toolsets.join(", "),
+          [text("home")]: told.home,
         }),
-      form(text("check"), [], async () => {
-        const told = await gateway.call("model.check", { profile, slug: provider.slug });
-        if (!told.ok) throw Object.assign(new Error(told.error ?? ""), { hint: told.hint ?? "" });
-        return text("checkOk");
-      }),
-    ),
-  );
-}
-
-/** @type {import("./manage.js").Tab} */
-export async function secretsTab({ gateway, profile }) {
-  const { names } = await gateway.call("secrets.names", { profile });
-  return [
-    element("p", {}, text("secretNow"), ": ", names.map((/** @type {string} */ name) => element("code.chip", {}, name))),
-    form(
-      text("save"),
-      [
-        field(text("secretName"), { name: "name", required: true, pattern: "[A-Za-z_][A-Za-z0-9_]*" }),
-        field(text("secretValue"), { name: "value", type: "password", required: true }),
-      ],
-      async (read) => {
-        await gateway.call("secrets.set", { profile, name: read("name"), value: read("value") });
-      },
-    ),
-  ];
-}
-
-/** @type {import("./manage.js").Tab} */
-export async function settingsTab({ gateway, profile }) {
-  const { sections } = await gateway.call("config.show", { profile });
-  return sections.map((/** @type {any} */ section) =>
-    element(
-      "details.card",
-      {},
-      element("summary", {}, element("code", {}, section.name), " ", element("span.soft", {}, section.doc)),
-      section.settings.map((/** @type {any} */ setting) =>
-        form(
-          text("save"),
-          [
-            element(
-              "label",
-              { title: setting.doc },
-              setting.key,
-              element("input", { name: "value", value: JSON.stringify(setting.value), class: setting.default ? "default" : "own" }),
-            ),
-          ],
-          async (read) => {
-            await gateway.call("config.set", { profile, key: setting.key, value: JSON.parse(read("value")) });
-          },
-        ),
       ),
     ),
-  );
+    told.problems.length > 0 && element("section.card.bad", {}, element("h3", {}, text("problems")), element("ul", {}, told.problems.map((problem) => element("li", {}, problem)))),
+    ...confinement(told),
+    element("h3", {}, text("changeProfile")),
+    form(
+      text("rename"),
+      [field(text("newName"), { name: "name", required: true, placeholder: told.name })],
+      async (read) => {
+        await gateway.call("profiles.rename", { profile, name: read("name") });
+        changed(read("name"));
+      },
+      { about: profile },
+    ),
+    more(
+      "cloneWhat",
+      form(
+        text("clone"),
+        [field(text("newName"), { name: "name", required: true }), ticks(text("takeAlong"), "include", PARTS.map((part) => [part, text(`part.${part}`)]), USUAL)],
+        async (read, data) => {
+          const include = /** @type {(typeof PARTS)[number][]} */ (data.getAll("include").map(String));
+          const made = await gateway.call("profiles.clone", { profile, name: read("name"), include });
+          changed(profile);
+          return [text("profileMade", { name: made.name, home: made.home }), made.skipped.length > 0 && `${text("skipped")} ${made.skipped.join(", ")}`].filter(Boolean).join(" ");
+        },
+        { primary: true, again: true },
+      ),
+    ),
+    more(
+      "createWhat",
+      form(
+        text("create"),
+        [field(text("newName"), { name: "name", required: true }), area(text("instructions"), { name: "soul", rows: 4, placeholder: text("instructionsHow") })],
+        async (read) => {
+          const made = await gateway.call("profiles.create", { name: read("name"), ...(read("soul").trim() ? { soul: read("soul") } : {}) });
+          changed(profile);
+          return text("profileMade", { name: made.name, home: made.home });
+        },
+        { primary: true, again: true },
+      ),
+    ),
+    profiles.length > 1 &&
+      more(
+        "deleteWhat",
+        form(
+          text("deleteForGood"),
+          [element("p.warn", {}, text("deleteTakes")), field(text("deleteSure", { name: profile }), { name: "confirm", required: true })],
+          async (read) => {
+            await gateway.call("profiles.delete", { profile, confirm: read("confirm") });
+            changed("");
+          },
+          { danger: true },
+        ),
+      ),
+    element("div.choices", {}, form(text("readAgain"), [], async () => {
+      const { problems } = await gateway.call("reload.env", { profile });
+      await again();
+      return problems.join(" ");
+    })),
+  ];
+}
+
+/** @param {string} what @param {HTMLElement} inside */
+function more(what, inside) {
+  return element("details.card", { "data-more": what }, element("summary", {}, element("strong", {}, text(what))), inside);
+}
+
+/**
+ * What the kernel holds a profile's commands to; what it does not is said as plainly.
+ * @param {import("../../clients/typescript/src/contract.ts").ProfileDescription} told
+ */
+function confinement({ confinement: found, terminal }) {
+  const rows = /** @type {[string, boolean, string][]} */ ([
+    ["layer.files", found.landlock_abi > 0, found.landlock_abi > 0 ? `Landlock ${found.landlock_abi}` : text("notEnforced")],
+    ["layer.calls", found.seccomp, found.seccomp ? "seccomp" : text("notEnforced")],
+    ["layer.namespaces", found.bubblewrap, found.bubblewrap ? "bubblewrap" : text("notEnforced")],
+    ["layer.capabilities", found.dropped_capabilities, text(found.dropped_capabilities ? "dropped" : "notDropped")],
+    ["layer.network", terminal.network === "deny", text(`network.${terminal.network}`)],
+    ["layer.processes", true, `${terminal.processes ?? "∞"} · ${text(`held.${found.processes}`)}`],
+    ["layer.memory", found.memory === "cgroup", `${typeof terminal.memory_bytes === "number" ? bytes(terminal.memory_bytes) : "∞"} · ${text(`held.${found.memory}`)}`],
+    ["layer.time", true, typeof terminal.deadline_s === "number" ? span(terminal.deadline_s) : "∞"],
+  ]);
+  return [
+    element("h3", {}, text("confinement")),
+    element("p.soft", {}, text(`level.${found.level}`)),
+    element(
+      "table.layers",
+      {},
+      element("tbody", {}, rows.map(([name, held, how]) => element("tr", {}, element("th", { scope: "row" }, text(name)), element("td", {}, element(`span.mark.${held ? "yes" : "no"}`, { "aria-hidden": "true" }, held ? "✓" : "–"), how)))),
+    ),
+    found.notes.length > 0 && element("ul.notes", {}, found.notes.map((note) => element("li", {}, note))),
+  ];
 }
 
 /** @param {Record<string, any>} values */
 export function pairs(values) {
-  return Object.entries(values).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]);
+  return Object.entries(values).flatMap(([name, value]) => [element("dt", {}, name), element("dd", { dir: "auto" }, String(value))]);
 }

@@ -136,6 +136,7 @@ def test_memory_and_schedules_are_kept_in_the_dialog(visit: Visit, shots: Path) 
     expect(card).to_contain_text("paused")
     card.get_by_role("button", name="Go on").click()
     expect(card).to_contain_text("active")
+    page.once("dialog", lambda asked: asked.accept())
     card.get_by_role("button", name="Delete").click()
     expect(card).to_have_count(0)
 
