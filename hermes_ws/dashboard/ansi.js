@@ -1,6 +1,6 @@
 // What a command wrote, with its colours: for output that is read, not for a screen that is drawn on.
 
-import { painted, palette, plain, rgb } from "./paint.js";
+import { painted, palette, plain, rgb, visible } from "./paint.js";
 
 /** Escape sequences: those of colours, all others, those with a text of their own, and stray control characters. */
 const SEQUENCE = /\x1b\[([0-9;:]*)m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b/g;
@@ -12,11 +12,11 @@ export function coloured(text) {
   let from = 0;
   const lines = overwritten(text);
   for (const found of lines.matchAll(SEQUENCE)) {
-    if (found.index > from) made.append(painted(lines.slice(from, found.index), look));
+    if (found.index > from) made.append(painted(visible(lines.slice(from, found.index)), look));
     from = found.index + found[0].length;
     if (found[1] !== undefined) dress(look, found[1]);
   }
-  if (from < lines.length) made.append(painted(lines.slice(from), look));
+  if (from < lines.length) made.append(painted(visible(lines.slice(from)), look));
   return made;
 }
 

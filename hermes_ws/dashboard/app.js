@@ -153,6 +153,8 @@ class Page {
       profile: this.profile.value,
       request_id: crypto.randomUUID(),
       source: "dashboard",
+      // What files were is kept, so that what changed can be shown and put back.
+      checkpoints: true,
       ...(this.agent.value ? { agent: this.agent.value } : {}),
       subscribe: false,
     });

@@ -5,7 +5,7 @@
  *            attached?: any[]}} MessageItem
  * @typedef {{kind: "reasoning", id: string, text: string, done: boolean, points?: number}} ReasoningItem
  * @typedef {{kind: "tool", id: string, name: string, arguments: Record<string, any>, output: string, done: boolean,
- *            failed: boolean, duration: number | null}} ToolItem
+ *            failed: boolean, duration: number | null, images: any[], blob: string | null}} ToolItem
  * @typedef {{kind: "note", id: string, level: string, text: string, hint: string}} NoteItem
  * @typedef {MessageItem | ReasoningItem | ToolItem | NoteItem} Item
  */
@@ -71,7 +71,7 @@ export class Conversation extends EventTarget {
     if (message.role === "tool") {
       for (const block of message.content) {
         const tool = this.byId.get(block.call_id);
-        if (tool?.kind === "tool") Object.assign(tool, { output: block.output, done: true, failed: block.is_error });
+        if (tool?.kind === "tool") Object.assign(tool, answered(block));
         else this.orphans.set(block.call_id, block);
       }
       return;
@@ -87,7 +87,7 @@ export class Conversation extends EventTarget {
       if (block.type === "tool_call") {
         const tool = this.tool(block);
         const known = this.orphans.get(block.call_id);
-        if (known) Object.assign(tool, { output: known.output, done: true, failed: known.is_error });
+        if (known) Object.assign(tool, answered(known));
         this.orphans.delete(block.call_id);
       }
     }
@@ -172,6 +172,8 @@ export class Conversation extends EventTarget {
           done: true,
           failed: payload.is_error,
           duration: payload.duration_ms,
+          images: payload.images ?? [],
+          blob: payload.blob ?? null,
         });
         break;
       case "notice":
@@ -253,6 +255,8 @@ export class Conversation extends EventTarget {
         done: false,
         failed: false,
         duration: null,
+        images: [],
+        blob: null,
       })
     );
   }
@@ -275,4 +279,9 @@ export class Conversation extends EventTarget {
 /** The pictures and files of a message. @param {{content?: any[]}} message */
 function attachedOf(message) {
   return (message.content ?? []).filter((block) => block.type === "image" || block.type === "file");
+}
+
+/** What a result in the history tells of its call. @param {{output: string, is_error: boolean, images?: any[]}} block */
+function answered(block) {
+  return { output: block.output, done: true, failed: block.is_error, images: block.images ?? [] };
 }

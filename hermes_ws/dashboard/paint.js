@@ -7,8 +7,23 @@
  *            strike: boolean, hidden: boolean}} Look
  */
 
-/** Marks that turn the direction of what follows them around: text that was written by whoever is not looked at through them. */
-const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** Marks that turn the direction of what follows them around, and characters that show nothing: a text with them is not what it looks like. */
+const HIDDEN = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu;
+
+/** Control characters that neither a line nor a column is made of. */
+const CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/g;
+
+/** A text in which everything can be seen that is in it: what somebody is asked to allow is to be what they read. @param {string} said */
+export function visible(said) {
+  return said
+    .replace(HIDDEN, (mark) => `⟨U+${(mark.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`)
+    .replace(CONTROL, (mark) => (mark === "\x7f" ? "␡" : String.fromCodePoint(0x2400 + mark.charCodeAt(0))));
+}
+
+/** A text without them, for where each character has its place. @param {string} said */
+export function straight(said) {
+  return said.replace(HIDDEN, "");
+}
 
 /** @returns {Look} */
 export function plain() {
@@ -43,8 +58,7 @@ const PLAIN = same(plain());
 
 /** @param {string} text @param {Look} look @param {string} [more] further classes @returns {Node} */
 export function painted(text, look, more = "") {
-  const shown = text.replace(TURNING, "");
-  if (!more && same(look) === PLAIN) return document.createTextNode(shown);
+  if (!more && same(look) === PLAIN) return document.createTextNode(text);
   const made = document.createElement("span");
   const classes = more ? [more] : [];
   const [fg, bg] = look.inverse ? [look.bg ?? "paper", look.fg ?? "ink"] : [look.fg, look.bg];
@@ -56,6 +70,6 @@ export function painted(text, look, more = "") {
   else if (bg) made.style.backgroundColor = bg;
   for (const name of /** @type {const} */ (["bold", "dim", "italic", "underline", "strike", "hidden"])) if (look[name]) classes.push(`is-${name}`);
   if (classes.length) made.className = classes.join(" ");
-  made.append(shown);
+  made.append(text);
   return made;
 }

@@ -1,6 +1,7 @@
 // One open conversation: which profile one is in, the transcript, and the composer with its draft.
 
 import { get as getBlob } from "./blobs.js";
+import { Changes } from "./changes.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { element, hue, put } from "./dom.js";
@@ -44,6 +45,7 @@ export class Pane {
     this.input = this.composer.input;
     this.queue = element("ul.queue", { "aria-label": text("queued") });
     this.subagents = new Subagents(gateway, this.conversation, (thread) => page.open(this.sessionId, session.profile, thread));
+    this.changes = new Changes(gateway, this.conversation);
     this.processes = new Processes(gateway, { profile: session.profile, session_id: session.session_id });
     this.terminals = new Terminals(gateway, this.conversation, () => this.input.focus());
     this.options = new Options(gateway, this);
@@ -65,6 +67,7 @@ export class Pane {
       this.transcript.scroller,
       main && this.subagents.root,
       main && this.processes.root,
+      main && this.changes.root,
       this.queue,
       this.trouble,
       this.composer.root,
@@ -92,7 +95,10 @@ export class Pane {
     if (event.type === "tool.complete" || event.type === "process.exited") this.processes.lookSoon();
     if (event.thread_id !== undefined && event.thread_id !== this.conversation.threadId) return;
     this.conversation.apply(event);
-    if (event.type === "execution.finished") this.options.look();
+    if (event.type === "execution.finished") {
+      this.options.look();
+      this.changes.lookSoon();
+    }
   }
 
   /**
@@ -113,6 +119,7 @@ export class Pane {
     this.subagents.lookSoon();
     this.options.look();
     this.processes.lookSoon();
+    this.changes.lookSoon();
     this.terminals.resume().catch(() => undefined);
     return snapshot;
   }
@@ -128,6 +135,7 @@ export class Pane {
     this.composer.end();
     this.subagents.end();
     this.processes.end();
+    this.changes.end();
     this.terminals.end();
     const { threadId: thread_id } = this.conversation;
     this.gateway.call("thread.unsubscribe", { session_id: this.sessionId, thread_id }).catch(() => undefined);

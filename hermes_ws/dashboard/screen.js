@@ -1,7 +1,7 @@
 // The screen of a terminal, drawn from the library's buffer: a row of text for each of its rows, patched where it changed.
 
 import { element } from "./dom.js";
-import { painted, palette, plain, rgb, same } from "./paint.js";
+import { painted, palette, plain, rgb, same, straight } from "./paint.js";
 
 /** @typedef {import("./vendor/xterm-headless.js").Terminal} Emulator */
 /** @typedef {import("./vendor/xterm-headless.js").Cell} Cell */
@@ -86,7 +86,7 @@ export class Screen {
       const cell = line?.getCell(column, this.cell);
       const width = cell?.getWidth() ?? 1;
       if (width === 0) continue;
-      const text = cell?.getChars() || " ";
+      const text = straight(cell?.getChars() ?? "") || " ";
       const look = cell ? lookOf(cell) : plain();
       const place = width === 2 ? "wide" : OWN_PLACE.test(text) ? "place" : "";
       const more = column === cursor ? `${place} cursor`.trim() : place;

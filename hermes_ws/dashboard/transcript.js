@@ -1,7 +1,9 @@
 // A conversation on the page: each item is drawn once and patched where it changes; live text grows without flicker.
 
+import { attached } from "./attached.js";
 import { element, put, sync } from "./dom.js";
 import { text } from "./texts.js";
+import { ToolCall } from "./tool_call.js";
 
 /** How near to the end, in pixels, counts as "reading along". */
 const NEAR = 80;
@@ -11,9 +13,6 @@ const MOST_ITEMS = 400;
 
 /** How many more there may be before the oldest are let go, so that this is not done for each. */
 const SLACK = 100;
-
-/** Characters of a tool's output that are shown before it is folded. */
-const OUTPUT_SHOWN = 4000;
 
 export class Transcript {
   /**
@@ -36,6 +35,8 @@ export class Transcript {
     );
     /** @type {Map<string, HTMLElement>} */
     this.drawn = new Map();
+    /** @type {Map<string, ToolCall>} */
+    this.calls = new Map();
     /** @type {Set<any>} */
     this.stale = new Set();
     this.frame = 0;
@@ -75,6 +76,7 @@ export class Transcript {
       if (!this.conversation.byId.has(id)) {
         drawn.remove();
         this.drawn.delete(id);
+        this.calls.delete(id);
       }
     }
     for (const item of this.stale) this.patch(item);
@@ -163,26 +165,13 @@ export class Transcript {
 
   /** @param {HTMLElement} row @param {any} item */
   tool(row, item) {
-    const open = row.querySelector("details")?.hasAttribute("open") ?? false;
-    const state = item.done ? (item.failed ? "failed" : "done") : "running";
-    const shown = item.output.length > OUTPUT_SHOWN ? `${item.output.slice(0, OUTPUT_SHOWN)}…` : item.output;
-    put(
-      row,
-      element(
-        "details",
-        { open: open || !item.done },
-        element(
-          "summary",
-          {},
-          element(`span.dot.${state}`, { role: "img", "aria-label": state }),
-          element("code.name", {}, item.name),
-          element("span.gist", { dir: "auto" }, gist(item.arguments)),
-          item.duration !== null && element("span.duration", {}, duration(item.duration)),
-        ),
-        element("pre.arguments", { dir: "auto" }, Object.entries(item.arguments).map(([key, value]) => `${key}: ${say(value)}`).join("\n")),
-        shown && element("pre.output", { dir: "auto", "aria-label": text("output") }, shown),
-      ),
-    );
+    let call = this.calls.get(item.id);
+    if (!call || !row.contains(call.root)) {
+      call = new ToolCall(item, this.acts.content);
+      this.calls.set(item.id, call);
+      put(row, call.root);
+    }
+    call.draw(item);
   }
 
   /** @param {HTMLElement} row @param {any} item */
@@ -190,22 +179,6 @@ export class Transcript {
     row.classList.add(item.level);
     put(row, element("p", {}, text(item.text)), item.hint && element("p.hint", {}, item.hint));
   }
-}
-
-/** @param {Record<string, any>} values */
-function gist(values) {
-  const first = values.command ?? values.path ?? Object.values(values)[0] ?? "";
-  return say(first).split("\n", 1)[0].slice(0, 120);
-}
-
-/** @param {any} value */
-function say(value) {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** @param {number} milliseconds */
-function duration(milliseconds) {
-  return milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
 /** @param {Element} block */
@@ -217,28 +190,4 @@ function copyable(block) {
     setTimeout(() => put(button, text("copy")), 1500);
   });
   block.append(button);
-}
-
-/**
- * A picture is shown, anything else is named and saved when asked for.
- * @param {{type: string, blob: string, media_type: string, name: string}} block
- * @param {(blob: string, type: string) => Promise<Blob>} content
- */
-function attached(block, content) {
-  if (block.type !== "image") {
-    const save = async () => {
-      const address = URL.createObjectURL(await content(block.blob, "application/octet-stream"));
-      element("a", { href: address, download: block.name }).click();
-      URL.revokeObjectURL(address);
-    };
-    return element("button.link.file", { type: "button", dir: "auto", onclick: () => save().catch(() => undefined) }, `📎 ${block.name}`);
-  }
-  const image = /** @type {HTMLImageElement} */ (element("img", { alt: block.name || text("picture") }));
-  content(block.blob, block.media_type)
-    .then((bytes) => {
-      image.addEventListener("load", () => URL.revokeObjectURL(image.src), { once: true });
-      image.src = URL.createObjectURL(bytes);
-    })
-    .catch(() => undefined);
-  return image;
 }
