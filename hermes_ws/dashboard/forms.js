@@ -68,7 +68,8 @@ function atField(made, error) {
   const id = `wrong-${crypto.randomUUID()}`;
   control.setAttribute("aria-invalid", "true");
   control.setAttribute("aria-describedby", id);
-  control.after(element("span.wrong", { id, role: "alert" }, said(error)));
+  // Beside its label, not in it: there it would be part of the field's name.
+  (control.closest("label") ?? control).after(element("p.wrong", { id, role: "alert" }, said(error)));
   control.focus();
   return true;
 }
