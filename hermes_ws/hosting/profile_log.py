@@ -6,9 +6,11 @@ disk cannot keep up, lines are dropped and the next one says how many.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
@@ -16,8 +18,12 @@ from typing import Final, final
 import trio
 from pydantic import JsonValue
 
+from hermes_ws.contract.errors import HermesError
 from hermes_ws.scope.current import in_thread
+from hermes_ws.scope.identity import ProfileName
 from hermes_ws.wire.frames import encode
+
+_log = logging.getLogger(__name__)
 
 LOG_BYTES = 5 * 1024 * 1024
 """One file of this size is still opened by every editor."""
@@ -103,3 +109,13 @@ def _plain(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, bool | int | float) else type(value).__name__
+
+
+def report_failure(name: ProfileName, log: ProfileLog | None, error: Exception) -> None:
+    """Leave word in the profile's log, if it has one by now; of an unforeseen failure also in the process's, where
+    nothing is redacted, without its message."""
+    if log is not None:
+        log.write("error", "runtime.failed", stack="".join(traceback.format_exception(error)))
+    if not isinstance(error, HermesError):
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("profile %s failed: %s\n%s", name, type(error).__name__, frames)

@@ -9,9 +9,6 @@ failed is not mended: the next use makes another.
 from __future__ import annotations
 
 import contextlib
-import contextvars
-import logging
-import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, TypeVar, TypeVarTuple, final
@@ -19,10 +16,10 @@ from typing import Final, TypeVar, TypeVarTuple, final
 import trio
 
 from hermes_ws.contract.errors import Draining, HermesError, ProfileUnusable
-from hermes_ws.hosting import secret_sources
 from hermes_ws.hosting.audit import AuditLog
 from hermes_ws.hosting.housekeeping import Housekeeping
-from hermes_ws.hosting.profile_log import ProfileLog
+from hermes_ws.hosting.loading import Loading
+from hermes_ws.hosting.profile_log import ProfileLog, report_failure
 from hermes_ws.hosting.reaper import Reaper
 from hermes_ws.hosting.runtime_life import TRANSITIONS, Happened, State, Statistics, Surroundings, prepare
 from hermes_ws.hosting.schedules import Schedules
@@ -31,16 +28,14 @@ from hermes_ws.hosting.vault import FileVault
 from hermes_ws.hosting.wardens import Wardens
 from hermes_ws.journal import recovery
 from hermes_ws.journal.database import Database
-from hermes_ws.scope.current import Bound, bind_into, in_thread
+from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import ProfileName
-from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, load_scope
+from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.ongoing import Ongoing
 from hermes_ws.session.ports import Granted
 from hermes_ws.session.sessions import Sessions
 from hermes_ws.warden.grants import Confinement, Grants
-
-_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -75,11 +70,8 @@ class ProfileRuntime:
         self.asked = self.touched
         self._around = around
         self._close_asked = trio.Event()
-        self._reloading = trio.Lock()
-        self._loaded_from: tuple[FileState, FileState] = (None, None)
+        self._loading = Loading(name, home, around, self.limiter, self._loaded_again)
         self._nursery: trio.Nursery | None = None
-        self._context = contextvars.Context()
-        self._scope: ProfileScope | None = None
         self._journal: Database | None = None
         self._sessions: Sessions | None = None
         self._log: ProfileLog | None = None
@@ -90,7 +82,6 @@ class ProfileRuntime:
         self._reaper: Reaper | None = None
         self._schedules: Schedules | None = None
         self._audit: AuditLog | None = None
-        self._failed_sources: tuple[str, ...] = ()
         self._goes_away = False
 
     # --- what it holds -----------------------------------------------------------------------------------------------
@@ -98,7 +89,7 @@ class ProfileRuntime:
     @property
     def scope(self) -> ProfileScope:
         """The scope as it was loaded last."""
-        return _open(self._scope)
+        return self._loading.scope
 
     @property
     def journal(self) -> Database:
@@ -153,7 +144,7 @@ class ProfileRuntime:
         off = [f"config.yaml: {key} is off, because the home was imported; confirm it first" for key in scope.off]
         trouble = self.journal.trouble
         stored = () if trouble is None else (f"read-only: {trouble.message}",)
-        return (*stored, *lines, *self._failed_sources, *off)
+        return (*stored, *lines, *self._loading.failed_sources, *off)
 
     @property
     def in_use(self) -> bool:
@@ -202,7 +193,7 @@ class ProfileRuntime:
             raise Draining(f"Profile {self.name} is closing.", hint="Try again: it opens at the next use.")
         label = f"{self.name}: {name}"
         # A plain start_soon would copy the caller's context, and bind the task to whatever the caller acts for.
-        self._context.copy().run(lambda: _open(self._nursery).start_soon(fn, *args, name=label))
+        self._loading.context.copy().run(lambda: _open(self._nursery).start_soon(fn, *args, name=label))
 
     def after(self, delay_s: float, fn: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: str) -> trio.CancelScope:
         """Do something in `delay_s` seconds, as a task of the profile: bound to it, and gone with it (case CTX-08).
@@ -224,17 +215,11 @@ class ProfileRuntime:
 
         Raises `ProfileUnusable` when they are unusable now: nothing goes on with settings that are no longer there.
         """
-        async with self._reloading:
-            state = await in_thread(self.limiter, fingerprint, self.home)
-            if state != self._loaded_from or self._failed_sources:
-                await self._load(state)
-            return self.scope
+        return await self._loading.fresh()
 
     async def reload(self) -> ProfileScope:
         """Load the scope again, whether it changed or not. Executions that run keep the one they began with."""
-        async with self._reloading:
-            await self._load(await in_thread(self.limiter, fingerprint, self.home))
-            return self.scope
+        return await self._loading.again()
 
     async def warden_for(self, scope: ProfileScope, directory: Path) -> Granted:
         """A running warden for this load of the profile and this directory. Raises `WardenFailed`."""
@@ -279,7 +264,7 @@ class ProfileRuntime:
             try:
                 await self._live()
             except Exception as error:
-                self._report(error)
+                report_failure(self.name, self._log, error)
                 raise
             finally:
                 with trio.CancelScope(shield=True):
@@ -319,8 +304,7 @@ class ProfileRuntime:
 
     async def _open_home(self) -> None:
         await in_thread(self.limiter, prepare, self.name, self.home)
-        await self._load(await in_thread(self.limiter, fingerprint, self.home))
-        scope = self.scope
+        scope = await self._loading.again()
         self._log = ProfileLog(self.home.logs / "profile.log", scope.secrets.redact, self.limiter)
         await self._around.admit(self.name, self.home, scope.identity)
         self._confinement = await self._around.probe()
@@ -331,7 +315,7 @@ class ProfileRuntime:
             profile=self.name.text,
             instance_id=self._around.instance_id,
             durability=scope.config.durability,
-            context=self._context.copy(),
+            context=self._loading.context.copy(),
         )
         self._wardens = Wardens(
             lambda fn, name: self.start_soon(fn, name=name),
@@ -358,27 +342,11 @@ class ProfileRuntime:
         tidy = Housekeeping(self._journal, self._sessions, self._log, lambda: self.scope.config.retention)
         self._reaper.add("store", tidy.look)
 
-    async def _load(self, state: tuple[FileState, FileState]) -> None:
-        loaded = 1 if self._scope is None else self._scope.loaded + 1
-        launch_secrets = self._around.launch_secrets if self.name == self._around.root.launch else None
-        scope = await in_thread(
-            self.limiter,
-            lambda: load_scope(self.name, self.home, launch_secrets=launch_secrets, loaded=loaded, homes=self.homes()),
-        )
-        scope = await self._gather(scope)
-        context = contextvars.Context()
-        bind_into(context, Bound(scope, None, None, None))
-        self._scope, self._context, self._loaded_from = scope, context, state
+    def _loaded_again(self, scope: ProfileScope) -> None:
         if self._log is not None:
             self._log.redact_with(scope.secrets.redact)
         if self._ongoing is not None and self.state is State.OPEN:
             self._ongoing.loaded(scope)
-
-    async def _gather(self, scope: ProfileScope) -> ProfileScope:
-        """The scope with what its secret sources give now."""
-        gathered = await secret_sources.gather(scope, secret_sources.surrounds(self._around, self.name, self.limiter))
-        self._failed_sources = gathered.failed
-        return scope.with_sources(gathered.values) if gathered.values else scope
 
     async def _see_home(self) -> None:
         """A home that was taken away under us is given up, and nothing of it is made again."""
@@ -407,16 +375,7 @@ class ProfileRuntime:
     async def _bound(self, fn: Callable[[], Awaitable[object]], name: str) -> None:
         """Await something of the profile, bound to it, when no task of it can be started any more."""
         async with trio.open_nursery() as nursery:
-            self._context.copy().run(lambda: nursery.start_soon(fn, name=f"{self.name}: {name}"))
-
-    def _report(self, error: Exception) -> None:
-        """Leave word in the profile's log; of an unforeseen failure also in the process's, where nothing is redacted,
-        without its message."""
-        if self._log is not None:
-            self._log.write("error", "runtime.failed", stack="".join(traceback.format_exception(error)))
-        if not isinstance(error, HermesError):
-            frames = "".join(traceback.format_tb(error.__traceback__))
-            _log.error("profile %s failed: %s\n%s", self.name, type(error).__name__, frames)
+            self._loading.context.copy().run(lambda: nursery.start_soon(fn, name=f"{self.name}: {name}"))
 
     def _fail(self, error: HermesError) -> None:
         self.failure = error

@@ -46,16 +46,14 @@ class Turn(Enum):
     CUT = "the server ends"
 
 
+ENDINGS: Final = (Turn.HUNG_UP, Turn.DEADLINE, Turn.CUT)
+"""After these there is nobody left to say anything to, whatever was said before."""
+
 TRANSITIONS: Final[Mapping[tuple[Life, Turn], Life]] = MappingProxyType(
     {
         (Life.OPEN, Turn.CLOSE_SENT): Life.CLOSING,
         (Life.OPEN, Turn.CLOSE_RECEIVED): Life.CLOSING,
-        (Life.OPEN, Turn.HUNG_UP): Life.ENDED,
-        (Life.OPEN, Turn.DEADLINE): Life.ENDED,
-        (Life.OPEN, Turn.CUT): Life.ENDED,
-        (Life.CLOSING, Turn.HUNG_UP): Life.ENDED,
-        (Life.CLOSING, Turn.DEADLINE): Life.ENDED,
-        (Life.CLOSING, Turn.CUT): Life.ENDED,
+        **{(life, turn): Life.ENDED for life in (Life.OPEN, Life.CLOSING) for turn in ENDINGS},
     }
 )
 """A turn that is not here changes nothing: what has been said goodbye to cannot be said goodbye to again."""

@@ -44,6 +44,7 @@ class DockerClient:
         self._scope = scope
         self._program = program
         self._running: Running | None = None
+        self._granted: Granted | None = None
         self._starting = trio.Lock()
         self.name = name
 
@@ -69,7 +70,11 @@ class DockerClient:
         async with self._starting:
             if self._running is None or self._running.ended:
                 self._running = await self._start(granted)
+            self._granted = granted
         return granted
+
+    def standing(self) -> Granted | None:
+        return None if self._running is None or self._running.ended else self._granted
 
     def argv(self, words: Sequence[str], *, terminal: bool) -> tuple[str, ...]:
         options = ("-i", "-t") if terminal else ("-i",)
@@ -94,7 +99,9 @@ class DockerClient:
         """Nothing of the server's: its own directory for what the client keeps, and no credentials."""
         user = self._scope.home.user
         path = self._runtime.base_environment.get("PATH", "/usr/bin:/bin")
-        return {"PATH": path, "HOME": str(user), "DOCKER_CONFIG": str(user / ".docker")}
+        usual = {"PATH": path, "HOME": str(user)}
+        # Podman takes the same name, and fails when there is no such file.
+        return usual if self._is_podman() else {**usual, "DOCKER_CONFIG": str(user / ".docker")}
 
     def failure(self, finished: Finished) -> str | None:
         if finished.exit_code not in _ENGINE_FAILED:
@@ -122,14 +129,23 @@ class DockerClient:
         because = said[-600:].decode(errors="replace").strip() or "it did not answer in time"
         raise WardenFailed(f"The container of this session cannot be started: {because}.")
 
+    def _client(self) -> str | None:
+        return self._program or next((path for path in PROGRAMS if Path(path).is_file()), None)
+
+    def _is_podman(self) -> bool:
+        program = self._client()
+        return program is not None and Path(program).name == "podman"
+
     def _engine(self) -> tuple[str, ...]:
-        program = self._program or next((path for path in PROGRAMS if Path(path).is_file()), None)
+        program = self._client()
         if program is None:
             raise WardenFailed(
                 "There is no container client on this machine.",
                 hint="Install docker or podman, or set terminal.backend to local.",
             )
-        return (program, "-H", f"unix://{self._container.socket}") if "docker" in program else (program,)
+        reached = f"unix://{self._container.socket}"
+        # Podman without --remote would make the container itself, below the warden, where it may not.
+        return (program, "--remote", "--url", reached) if self._is_podman() else (program, "-H", reached)
 
     @property
     def _container(self) -> ContainerConfig:

@@ -7,7 +7,9 @@ list of processes would show it, on neither side. When the client ends, what it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Protocol, final
 
 import trio
@@ -22,6 +24,9 @@ from hermes_ws.warden.running import Running
 
 FILE_DEADLINE_S = 60.0
 """Seconds for one file operation over there; connecting takes some of them."""
+
+END_WITHIN_S = 10.0
+"""Seconds to end a program over there whose client has gone: it has one of them to end by itself."""
 
 FILE_BYTES = 8 * 1024 * 1024
 """The most that one operation reads or writes: it goes over a line."""
@@ -56,7 +61,11 @@ class Client(Protocol):
 
     @property
     def watches(self) -> bool:
-        """Whether a program over there has a parent that goes when the client does."""
+        """Whether a program over there has a parent that goes when the client does. If not, it is ended by number."""
+        ...
+
+    def standing(self) -> Granted | None:
+        """The warden, while the other side is ready; nothing is started for it."""
         ...
 
 
@@ -99,7 +108,14 @@ class Remote:
     ) -> Running:
         """Start it over there; a terminal here is joined to one over there by the client."""
         followed = terminal is None and self._client.watches
-        script = scripts.program(argv, directory, {**self._secrets(), **(env or {})}, followed=followed)
+        mark = None if self._client.watches else f"/tmp/.{token_hex(8)}"
+        script = scripts.program(argv, directory, {**self._secrets(), **(env or {})}, followed=followed, mark=mark)
+        running = await self._become(script, terminal, problems_apart=problems_apart)
+        if mark is not None:
+            running.afterwards = lambda: self._end_by_number(mark)
+        return running
+
+    async def _become(self, script: str, terminal: Size | None, *, problems_apart: bool) -> Running:
         if terminal is None:
             running = await self._open(("/bin/sh", "-c", scripts.READER), None, problems_apart=problems_apart)
             try:
@@ -161,6 +177,16 @@ class Remote:
         argv = self._client.argv(words, terminal=terminal is not None)
         order = Command(argv, self._client.cwd, self._client.environment())
         return await granted.warden.open(order, terminal=terminal, problems_apart=problems_apart)
+
+    async def _end_by_number(self, mark: str) -> None:
+        """End what a client started and left behind, unless all of the other side is gone."""
+        granted = self._client.standing()
+        if granted is None:
+            return
+        argv = self._client.argv(("/bin/sh", "-c", scripts.ENDING, "sh", mark), terminal=False)
+        order = Command(argv, self._client.cwd, self._client.environment(), deadline_s=END_WITHIN_S)
+        with suppress(errors.HermesError):
+            await granted.warden.run(order)
 
     async def _say(self, script: str, data: bytes, deadline_s: float, kept: HeadAndTail) -> Finished:
         """Have a script run to its end. Its input stays open until then: its end is the sign to end over there."""

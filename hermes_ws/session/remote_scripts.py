@@ -32,6 +32,9 @@ _KINDS: Final[Mapping[str, Literal["file", "directory", "link", "other"]]] = Map
     {"f": "file", "d": "directory", "l": "link"}
 )
 
+_SKIPPED: Final = (".git", ".hg", ".svn", "node_modules", "__pycache__")
+"""Directories that a search leaves out: they hold what others made, and much of it."""
+
 _WATCHED: Final = """
 exec 3<&0
 s=; command -v setsid >/dev/null 2>&1 && s=setsid
@@ -53,6 +56,16 @@ s=; command -v setsid >/dev/null 2>&1 && s=setsid
 exec "$@"
 """
 """Becomes "$@", which keeps its input, and is ended when the connection is gone."""
+
+
+ENDING: Final = """exec 2>/dev/null
+p=$(cat "$1") && [ "$p" -gt 1 ] || exit 0
+rm -f -- "$1"
+kill -TERM -$p || kill -TERM $p
+sleep 1
+kill -KILL -$p || kill -KILL $p
+"""
+"""Ends the program whose number stands in the file "$1", with its process group."""
 
 
 def spoken(script: str) -> bytes:
@@ -84,10 +97,15 @@ def command(line: str, directory: Path, env: Mapping[str, str], *, lines: int = 
     return f'{_begin(directory, env)}\n{shell}\nset -- "$c" -c {shlex.quote(line)}\n{watched}'
 
 
-def program(argv: Sequence[str], directory: Path, env: Mapping[str, str], *, followed: bool) -> str:
-    """Become a program that goes on."""
+def program(
+    argv: Sequence[str], directory: Path, env: Mapping[str, str], *, followed: bool = False, mark: str | None = None
+) -> str:
+    """Become a program that goes on. Its number is put into the file `mark`, for `ENDING`."""
     words = " ".join(shlex.quote(word) for word in argv)
-    return f"{_begin(directory, env)}\nset -- {words}\n" + (_FOLLOWED if followed else 'exec "$@"\n')
+    begin = _begin(directory, env)
+    if mark is not None:
+        begin += f"\n(umask 077; printf %s $$ >{shlex.quote(mark)}) 2>/dev/null"
+    return f"{begin}\nset -- {words}\n" + (_FOLLOWED if followed else 'exec "$@"\n')
 
 
 def kept(script: str) -> str:
@@ -125,7 +143,7 @@ echo $m
 
 def listing(path: Path, depth: int, *, hidden: bool) -> str:
     """Print kind, size and name of each entry, each ended by a zero byte."""
-    names = "" if hidden else r" \( -name '.*' -prune -false -o -name '[!.]*' \)"
+    names = "" if hidden else " -name '.*' -prune -o"
     return f"""exec 2>/dev/null
 cd -- {quoted(path)} || {{ [ -e {quoted(path)} ] && exit {NOT_ALLOWED}; exit {NO_FILE}; }}
 if find . -maxdepth 0 -printf '' >/dev/null; then
@@ -143,12 +161,23 @@ exit 0
 def search(path: Path, what: Looking) -> str:
     """Print name, number and text of each line that fits."""
     options = "-rnHIZ" if what.pattern is None else f"-rnHIZ --include={shlex.quote(what.pattern)}"
+    named = "" if what.pattern is None else f" -name {shlex.quote(what.pattern)}"
     kind = "F" if what.literal else "E"
     case = "i" if what.ignore_case else ""
-    skipped = " ".join(f"--exclude-dir={name}" for name in (".git", ".hg", ".svn", "node_modules", "__pycache__"))
+    skipped = " ".join(f"--exclude-dir={name}" for name in _SKIPPED)
+    pruned = " -o ".join(f"-name {name}" for name in _SKIPPED)
+    # The second way is for busybox, whose grep neither skips binary files nor ends names by a zero byte.
     return f"""exec 2>/dev/null
 cd -- {quoted(path)} 2>/dev/null && p=. || {{ p={quoted(path)}; [ -r "$p" ] || exit {NO_FILE}; }}
-grep {options} -{kind}{case} {skipped} -e {shlex.quote(what.expression)} -- "$p" | head -n {what.limit + 1}
+e={shlex.quote(what.expression)}
+if printf 'x\n' | grep -HIZ x >/dev/null; then
+  grep {options} -{kind}{case} {skipped} -e "$e" -- "$p"
+else
+  find "$p" -type d \\( {pruned} \\) -prune -o -type f{named} -exec /bin/sh -c 'e=$1; shift; for f; do
+    [ "$(head -c 8192 <"$f" | tr -dc "\\000" | wc -c)" -eq 0 ] || continue
+    grep -n{kind}{case} -e "$e" -- "$f" | while IFS= read -r l; do printf "%s\\0%s\\n" "$f" "$l"; done
+  done' sh "$e" {{}} +
+fi | head -n {what.limit + 1}
 printf x | grep -{kind}{case} -e {shlex.quote(what.expression)} >/dev/null; [ $? -gt 1 ] && exit {NO_EXPRESSION}
 exit 0
 """

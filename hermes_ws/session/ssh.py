@@ -56,6 +56,9 @@ class SshClient:
         )
         return await self._runtime.warden_for_client(self._scope, grants)
 
+    def standing(self) -> Granted | None:
+        return None
+
     def argv(self, words: Sequence[str], *, terminal: bool) -> tuple[str, ...]:
         """`words` are quoted once more: OpenSSH joins them, and a shell over there takes them apart."""
         remote = self._scope.terminal.remote

@@ -40,6 +40,8 @@ class Running:
         problems: int | None,
     ) -> None:
         self.number = number
+        self.afterwards: Callable[[], Awaitable[None]] | None = None
+        """Done once by `aclose` when it, or a signal, ended the child: for what a client leaves behind elsewhere."""
         self._pending = pending
         self._tell = tell
         self._end = end
@@ -100,8 +102,12 @@ class Running:
         """End it and everything it started, if it has not ended, and wait for that whatever happens to the caller."""
         with trio.CancelScope(shield=True):
             try:
-                if not self._pending.settled:
+                cut = not self._pending.settled
+                if cut:
                     await self._end()
+                afterwards, self.afterwards = self.afterwards, None
+                if afterwards is not None and (cut or self._pending.ended is None or self._pending.ended.signal):
+                    await afterwards()
             finally:
                 for stream in (self._output, self._input, self._problems):
                     if stream is not None:

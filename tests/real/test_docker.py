@@ -1,17 +1,14 @@
 """The docker backend: its command lines, the life of a session's container, and what is said where no engine runs.
 
-The engine's place is taken by a program that runs containers as plain processes; where a real engine answers, it is
-used as well.
+The engine is a program that runs containers as plain processes; `test_docker_engine.py` has a real one.
 """
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import trio
 
 from hermes_ws.contract import errors
 from hermes_ws.hosting.runtime import ProfileRuntime
@@ -147,24 +144,11 @@ async def test_a_volume_that_opens_a_home_or_is_none_is_refused(
         await runtime.reload()
 
 
-def _engine_answers() -> bool:
-    program = next((path for path in docker.PROGRAMS if Path(path).is_file()), None)
-    if program is None:
-        return False
-    asked = subprocess.run([program, "image", "inspect", "alpine"], capture_output=True, timeout=20, check=False)
-    return asked.returncode == 0
-
-
-@pytest.mark.skipif(not _engine_answers(), reason="no engine with an alpine image answers on this machine")
-async def test_a_real_engine_runs_commands(runtime: ProfileRuntime) -> None:
-    runtime.home.config.write_text("terminal:\n  backend: docker\n  cwd: /\n  container:\n    image: alpine\n")
-    await runtime.reload()
-    scope = runtime.scope
-    client = runtime.ongoing.containers.get(scope, "real", lambda name: DockerClient(runtime, scope, name))
-    backend = Remote(scope, Path("/"), client)
-    with trio.fail_after(60):
-        done, _ = await backend.run("cat /etc/os-release", Path("/"), 60, lambda _piece: None)
-    assert b"alpine" in done.output
+async def test_podman_is_asked_over_the_socket_as_well(runtime: ProfileRuntime) -> None:
+    """By itself it would make the container below the warden; and it fails when DOCKER_CONFIG names no file."""
+    client = DockerClient(runtime, runtime.scope, "one", "/usr/bin/podman")
+    assert client.run_argv()[:4] == ("/usr/bin/podman", "--remote", "--url", "unix:///run/docker.sock")
+    assert set(client.environment()) == {"PATH", "HOME"}
 
 
 async def test_nothing_of_a_container_is_left_when_the_profile_closes(runtime: ProfileRuntime) -> None:
