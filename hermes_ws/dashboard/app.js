@@ -92,7 +92,7 @@ class Page {
       forget();
       return showSignIn(text("signInHow"));
     }
-    if (state === "connecting") this.inbox.clear();
+    if (state === "connecting") this.inbox.renew();
     document.body.dataset.connection = state;
     put(this.state, text(state));
   }
@@ -102,27 +102,49 @@ class Page {
     this.offer(ready.profiles);
     if (this.panes.length) put(this.state, text("catchingUp"));
     await this.look();
+    this.inbox.renewed();
     await Promise.all(this.panes.map((pane) => pane.resume().catch((/** @type {Error} */ error) => pane.problem(error.message))));
     put(this.state, text(restarted ? "restarted" : "connected"));
   }
 
   /** @param {any} event */
   take(event) {
-    if (event.type === "request.cancel" || event.type === "request.settled") this.inbox.remove(event.payload.id);
+    if (event.type === "request.cancel" || event.type === "request.settled") this.settled(event.payload.id);
     if (event.type === "profiles.changed") this.profiles();
     if (event.type === "sessions.changed" || event.type.startsWith("execution.")) this.lookSoon();
     for (const pane of this.panes) if (pane.sessionId === event.session_id) pane.take(event);
   }
 
+  /** @param {string} id */
+  settled(id) {
+    if (this.asking.has(id)) this.answered.add(id);
+    this.inbox.remove(id);
+  }
+
   /** @param {{id: string, kind: string, params: any}} question */
   async ask(question) {
-    const row = this.list.rows.find((each) => each.session_id === question.params.session_id);
-    if (!row) await this.look();
-    const profile = row?.profile ?? this.list.rows.find((each) => each.session_id === question.params.session_id)?.profile ?? "";
-    if (!this.inbox.questions.has(question.id)) {
-      this.notices.tell({ id: question.id, profile }, () => this.open({ session_id: question.params.session_id, profile }, false));
-    }
-    this.inbox.add({ ...question, profile });
+    const { session_id } = question.params;
+    const fresh = !this.inbox.questions.has(question.id);
+    this.asking.add(question.id);
+    const { profile, title } = await this.whose(session_id);
+    this.asking.delete(question.id);
+    // It may have been answered elsewhere while that was looked up.
+    if (this.answered.delete(question.id)) return;
+    if (fresh) this.notices.tell({ id: question.id, profile }, () => this.open({ session_id, profile }, false));
+    this.inbox.add({ ...question, profile, title });
+  }
+
+  /** Questions whose profile is looked up, and those of them that were settled meanwhile. @type {Set<string>} */
+  asking = new Set();
+  /** @type {Set<string>} */
+  answered = new Set();
+
+  /** Of which profile a session is; the list may not hold it. @param {string} session_id @returns {Promise<{profile: string, title: string}>} */
+  async whose(session_id) {
+    const row = this.list.rows.find((each) => each.session_id === session_id);
+    if (row) return { profile: row.profile, title: row.title ?? row.preview ?? "" };
+    const told = await this.gateway.call("session.info", { session_id }).catch(() => null);
+    return { profile: told?.profile ?? "", title: told?.title ?? "" };
   }
 
   // --- sessions ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
  * @typedef {{kind: "reasoning", id: string, text: string, done: boolean, points?: number}} ReasoningItem
  * @typedef {{kind: "tool", id: string, name: string, arguments: Record<string, any>, output: string, done: boolean,
  *            failed: boolean, duration: number | null, images: any[], blob: string | null}} ToolItem
- * @typedef {{kind: "note", id: string, level: string, text: string, hint: string}} NoteItem
+ * @typedef {{kind: "note", id: string, level: string, text: string, more?: string, hint: string}} NoteItem
  * @typedef {MessageItem | ReasoningItem | ToolItem | NoteItem} Item
  */
 
@@ -179,6 +179,17 @@ export class Conversation extends EventTarget {
       case "notice":
         touched = this.add({ kind: "note", id: `n-${event.cursor ?? Math.random()}`, level: payload.level, text: payload.message, hint: payload.hint });
         break;
+      case "connection.request":
+        touched = this.connecting(payload.op_id, payload.targets.map((/** @type {any} */ target) => target.name).join(", "));
+        break;
+      case "connection.update":
+        touched = this.byId.get(`op-${payload.op_id}`) ?? null;
+        if (touched?.kind === "note" && payload.settled) touched.hint = `connection.${payload.settled_by ?? "settled"}`;
+        break;
+      case "request.settled":
+        touched = this.byId.get(`op-${payload.id}`) ?? null;
+        if (touched?.kind === "note") touched.hint = `connection.${payload.state}`;
+        break;
       case "usage.update":
         if (payload.context_tokens && payload.context_limit) this.context = { tokens: payload.context_tokens, limit: payload.context_limit };
         break;
@@ -202,6 +213,11 @@ export class Conversation extends EventTarget {
     // The cursor moves only after the event was applied.
     if (event.cursor) this.cursor = event.cursor;
     this.changed(touched);
+  }
+
+  /** What the agent asked to be connected, and how that stands. @param {string} id @param {string} names */
+  connecting(id, names) {
+    return this.add({ kind: "note", id: `op-${id}`, level: "info", text: "connectionAsked", more: names, hint: "connection.open" });
   }
 
   /** @param {any} event */

@@ -177,7 +177,7 @@ export class Transcript {
   /** @param {HTMLElement} row @param {any} item */
   noteRow(row, item) {
     row.classList.add(item.level);
-    put(row, element("p", {}, text(item.text)), item.hint && element("p.hint", {}, item.hint));
+    put(row, element("p", { dir: "auto" }, text(item.text), item.more && `: ${item.more}`), item.hint && element("p.hint", { dir: "auto" }, text(item.hint)));
   }
 }
 
