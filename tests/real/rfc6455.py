@@ -1,9 +1,9 @@
 """A systematic table of what a WebSocket endpoint must do with what it is sent, after RFC 6455 and RFC 7692.
 
-It stands in for the fuzzing client of Autobahn's test suite, which needs an interpreter that nobody installs any more
-(Python 2), and covers the same ground in the same order: framing, pings, reserved bits, opcodes, fragmentation, UTF-8,
-closing, limits, compression. The echo is a JSON-RPC request that is answered with its own text; `test_raw_echo.py` has
-each text come back as it was sent. What differs from Autobahn's expectations, and why:
+Autobahn's own cases run in `test_autobahn.py`, against a listener that is made an echo server for them. This one goes
+over the same ground in the same order, framing, pings, reserved bits, opcodes, fragmentation, UTF-8, closing, limits,
+compression, against the listener as it is: the echo is a JSON-RPC request that is answered with its own text, and
+`test_raw_echo.py` has each text come back as it was sent. What differs from what Autobahn expects, and why:
 
 - binary messages are refused with 1003: the contract is text (its groups 1.2, 5 and 9 with binary payloads);
 - a message of more than 1 MiB is refused with 1009, and so are more than 1,000 fragments (its groups 9.1 to 9.4);

@@ -1,7 +1,7 @@
-"""The listener as an echo server, which is what Autobahn's fuzzing client expects to find: each text comes back as it
-was sent. Everything up to the whole message is the server's own; only what a message means is replaced.
+"""The listener as an echo server with its bounds as they are: each text comes back as it was sent. Everything up to the
+whole message is the server's own; only what a message means is replaced.
 
-Autobahn's groups 1, 5, 6, 9, 10 and 12 as far as they are about echoes; what differs, and why, stands in `rfc6455.py`.
+Autobahn's own cases, with wider bounds, are in `test_autobahn.py`; what differs, and why, stands in `rfc6455.py`.
 """
 
 from __future__ import annotations
