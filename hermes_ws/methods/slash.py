@@ -28,6 +28,7 @@ from hermes_ws.scope.current import in_thread
 from hermes_ws.session import commands
 from hermes_ws.session.briefing import ground_of
 from hermes_ws.session.hands import SessionHands
+from hermes_ws.session.launch import Launch
 from hermes_ws.session.thread import Thread
 
 
@@ -58,6 +59,11 @@ async def execute(call: SessionCall, params: SlashParams) -> Directive:
     built_in = BUILT_IN.get(name)
     if built_in is not None:
         return Directive(type="exec", name=name, output=await built_in.run(call, arg))
+    if Launch.read(call.session.record.launch).safe_mode:
+        raise NotFound(
+            f"There is no command /{name[:100]} in safe mode: quick commands and skills are the profile's.",
+            hint="Type it in a session without safe mode.",
+        )
     quick = call.runtime.scope.config.quick_commands.get(name)
     if quick is not None and quick.type == "exec":
         output = await commands.run(quick, arg, await _hands(call))

@@ -26,7 +26,10 @@ from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.methods.authority import check_directory
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall
+from hermes_ws.scope.current import in_thread
+from hermes_ws.session import safe
 from hermes_ws.session.backends import backend_for
+from hermes_ws.session.launch import Launch
 from hermes_ws.warden.grants import Size
 
 KIND: Final[Mapping[str, str]] = MappingProxyType({"TERM": "xterm-256color", "COLORTERM": "truecolor"})
@@ -40,8 +43,12 @@ async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> Termin
     runtime = call.runtime
     scope = await runtime.fresh_scope()
     session = None if params.session_id is None else await runtime.sessions.get(params.session_id)
-    asked = params.cwd if session is None or params.cwd is not None else session.record.cwd
-    cwd = await runtime.sessions.directory(scope, asked)
+    if session is not None and Launch.read(session.record.launch).safe_mode:
+        scope = await in_thread(runtime.limiter, safe.emptied, scope, session.session_id)
+        cwd = await runtime.sessions.directory(scope, params.cwd)
+    else:
+        asked = params.cwd if session is None or params.cwd is not None else session.record.cwd
+        cwd = await runtime.sessions.directory(scope, asked)
     terminals = runtime.ongoing.terminals
     terminals.check_room()
     backend = backend_for(runtime, scope, cwd, params.session_id)

@@ -23,6 +23,7 @@ from hermes_ws.journal.database import Database
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.scope.terminal import TerminalPolicy
 from hermes_ws.session import identifiers
+from hermes_ws.session.safe import emptied_policy
 from hermes_ws.session.text_stream import TextStream
 from hermes_ws.warden.running import Running
 
@@ -164,7 +165,7 @@ class Processes:
     async def end_other_policies(self, policy: TerminalPolicy) -> None:
         """End what was started under another policy than this: it may hold what is no longer granted."""
         for process in self._of(None):
-            if process.policy != policy:
+            if process.policy not in (policy, emptied_policy(policy)):
                 await process.running.aclose()
 
     def _of(self, session_id: str | None) -> tuple[Process, ...]:

@@ -1,7 +1,8 @@
 """Safe mode: a scope with nothing in it, for a session that is to trust nothing of the profile.
 
 Its home is an empty directory below the profile's cache, so that there are no rules, skills, memories, agents or
-secrets to be found; its children get a warden of their own that is granted that directory and nothing else.
+secrets to be found; its children get a warden of their own that is granted that directory and nothing else. Whatever
+acts for the session is given this scope and no other, so nothing of the profile's has a way to it (decision 7).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hermes_ws.scope.config import ProfileConfig
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.scope.secrets import Secrets
+from hermes_ws.scope.terminal import TerminalPolicy
 
 PLACE: Final = "safe"
 """The directory below a home's cache in which the empty ones lie."""
@@ -31,22 +33,41 @@ def emptied(scope: ProfileScope, session_id: str) -> ProfileScope:
     home = home_of(scope.home, session_id)
     for directory in (home.path.parent, home.path, home.user, home.temporary, home.cache):
         directory.mkdir(mode=0o700, exist_ok=True)
-    policy = scope.terminal
-    return replace(
-        scope,
+    return ProfileScope(
+        profile=scope.profile,
         home=home,
+        identity=scope.identity,
         secrets=Secrets({}),
         config=ProfileConfig(limits=scope.config.limits),
-        terminal=replace(
-            policy,
-            directories=(),
-            read=(),
-            write=(),
-            env=(),
-            cwd=None,
-            unix_sockets="deny",
-            confine="required" if policy.confine == "required" else "auto",
-        ),
+        terminal=emptied_policy(scope.terminal),
+        loaded=scope.loaded,
+    )
+
+
+def emptied_policy(policy: TerminalPolicy) -> TerminalPolicy:
+    """The policy with its limits and refusals, and without what it grants.
+
+    The terminal is here, also where the profile's is elsewhere: that one is reached with keys of the profile.
+    """
+    return TerminalPolicy(
+        backend="local",
+        directories=(),
+        read=(),
+        write=(),
+        env=(),
+        cwd=None,
+        unix_sockets="deny",
+        confine="required" if policy.confine == "required" else "auto",
+        network=policy.network,
+        deadline_s=policy.deadline_s,
+        output_bytes=policy.output_bytes,
+        memory_bytes=policy.memory_bytes,
+        processes=policy.processes,
+        open_files=policy.open_files,
+        file_bytes=policy.file_bytes,
+        cpu_s=policy.cpu_s,
+        disk_bytes=policy.disk_bytes,
+        user=policy.user,
     )
 
 

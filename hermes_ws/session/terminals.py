@@ -22,6 +22,7 @@ from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.scope.terminal import TerminalPolicy
 from hermes_ws.session import identifiers
+from hermes_ws.session.safe import emptied_policy
 from hermes_ws.session.text_stream import TextStream
 from hermes_ws.warden.grants import Size
 from hermes_ws.warden.running import Running
@@ -176,7 +177,7 @@ class Terminals:
     async def end_other_policies(self, policy: TerminalPolicy) -> None:
         """End what was opened under another policy than this."""
         for terminal in tuple(self._open.values()):
-            if terminal.policy != policy:
+            if terminal.policy not in (policy, emptied_policy(policy)):
                 await terminal.running.aclose()
 
     async def _follow(self, terminal: Terminal) -> None:

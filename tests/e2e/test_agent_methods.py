@@ -140,6 +140,16 @@ def test_commands_are_carried_out_in_the_session(client: Client, session: str) -
     assert nothing["output"] == "There is nothing to summarise yet."
 
 
+def test_a_session_in_safe_mode_has_nothing_of_the_profiles_behind_a_slash(client: Client) -> None:
+    session = client.call("session.create", safe_mode=True)["session_id"]
+    for line in ("/where here", "/w", "/brew tea"):
+        told = refused(client, "slash.exec", session_id=session, command=line)
+        assert (told.type, "safe mode" in str(told)) == ("not_found", True)
+    assert "session:" in client.call("slash.exec", session_id=session, command="/status")["output"]
+    opened = client.call("terminal.open", session_id=session, command=["/bin/pwd"])
+    assert "/cache/safe/" in opened["cwd"]
+
+
 def test_slashes_are_completed_with_the_best_first(client: Client) -> None:
     def names(text: str) -> list[str]:
         return [item["text"] for item in client.call("complete.slash", text=text)["items"]]
