@@ -36,7 +36,7 @@ LINE_BYTES = 16 * 1024 * 1024
 async def alone(root: Path, environ: Mapping[str, str]) -> AsyncGenerator[Alone]:
     """The server of one block. Raises ConnectFailed with what it said, when it cannot serve this home."""
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "hermes_ws.cli.main", "stdio", "--standalone"],
+        [sys.executable, "-P", "-m", "hermes_ws.cli.main", "stdio", "--standalone"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**environ, "HERMES_HOME": str(root)},

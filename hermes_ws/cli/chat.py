@@ -67,7 +67,7 @@ Exit status:
 @click.option("-Q", "--quiet", is_flag=True, help="With a prompt: print the reply alone.")
 @click.option("--format", "shape", type=click.Choice(["text", "stream-json"]), default="text", help="Of a one-shot.")
 @click.option("--usage-file", metavar="FILE", type=click.Path(path_type=Path), help="With -z: what it took, as JSON.")
-@click.option("--profile", metavar="NAME", help="The profile to talk in; else the launch profile.")
+@click.option("-p", "--profile", metavar="NAME", help="The profile to talk in; else the launch profile.")
 @click.option("--resume", metavar="ID|TITLE|latest", help="Go on with a session.")
 @click.option(
     "-c",

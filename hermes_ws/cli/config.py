@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hermes_ws.contract.methods.config import ConfigSet, ConfigValue
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-of_profile = click.option("--profile", metavar="NAME", help="Of this profile; else of this terminal's home.")
+of_profile = click.option("-p", "--profile", metavar="NAME", help="Of this profile; else of this terminal's home.")
 
 
 @click.group(

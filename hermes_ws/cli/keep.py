@@ -53,7 +53,7 @@ Examples:
 )
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
 @click.option("-n", "--lines", metavar="N", type=click.IntRange(0), default=LINES, show_default=True, help="How many.")
-@click.option("--profile", metavar="NAME", help="The log of this profile, instead of the server's.")
+@click.option("-p", "--profile", metavar="NAME", help="The log of this profile, instead of the server's.")
 def logs(follow: bool, lines: int, profile: str | None) -> None:
     """Show the last lines of the server's log, and of the home's own."""
     from hermes_ws.cli.environment import read_environment

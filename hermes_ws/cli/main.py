@@ -32,8 +32,25 @@ Environment:
   NO_COLOR                  no colours""",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="hermes-ws")
-def hermes_ws() -> None:
+@click.option("-p", "--profile", "name", metavar="NAME", help="As --profile NAME of the command that follows.")
+@click.pass_context
+def hermes_ws(context: click.Context, name: str | None) -> None:
     """Serve AI agent profiles, and talk with their agents."""
+    if name is not None:
+        if not name.strip():
+            raise click.UsageError("-p is blank.")
+        context.default_map = _of_profile(hermes_ws, name)
+
+
+def _of_profile(group: click.Group, name: str) -> dict[str, object]:
+    """The profile as what each command takes for its `--profile` where that is not given."""
+    defaults: dict[str, object] = {}
+    for word, command in group.commands.items():
+        if isinstance(command, click.Group):
+            defaults[word] = _of_profile(command, name)
+        elif any(each.name == "profile" and not each.multiple for each in command.params):
+            defaults[word] = {"profile": name}
+    return defaults
 
 
 hermes_ws.add_command(serve)

@@ -108,6 +108,7 @@ async def _create(link: Link, wanted: Wanted, note: Callable[[str], None]) -> Op
     described = await link.call(RUNTIME_DESCRIBE, Empty())
     offered = frozenset(described.session_create.parameters)
     missing = sorted(written(name) for name in wanted.frozen if name not in offered)
+    once = wanted.create_title is not None and "if_missing" in offered
     if wanted.asked and "cwd" not in offered:
         missing.append("--in")
     if wanted.create_title is not None and "title" not in offered:
@@ -128,12 +129,17 @@ async def _create(link: Link, wanted: Wanted, note: Callable[[str], None]) -> Op
     if wanted.frozen.get("safe_mode") and not wanted.asked:
         directory = None
     try:
-        created = await link.call(SESSION_CREATE, _creation(wanted, source, directory))
+        created = await link.call(SESSION_CREATE, _creation(wanted, source, directory, once=once))
     except RemoteError as error:
         if error.type != "directory_refused" or directory is None or wanted.asked:
             raise
         note(f"The session does not work in {directory}: {error.message}")
-        created = await link.call(SESSION_CREATE, _creation(wanted, source, None))
+        created = await link.call(SESSION_CREATE, _creation(wanted, source, None, once=once))
+    if created.existing:
+        # Somebody made it since it was looked for; it is gone on with as if it had been found.
+        snapshot = await _by_id(link, created.session_id, wanted.profile)
+        await _see_unchanged(link, wanted, snapshot)
+        return resumed(snapshot)
     return made(created)
 
 
@@ -164,12 +170,13 @@ def resumed(snapshot: Snapshot) -> Opened:
     )
 
 
-def _creation(wanted: Wanted, source: str | None, directory: str | None) -> CreateParams:
+def _creation(wanted: Wanted, source: str | None, directory: str | None, *, once: bool) -> CreateParams:
     given: dict[str, JsonValue] = {
         "profile": wanted.profile,
         "source": source,
         "cwd": directory,
         "title": wanted.create_title,
+        "if_missing": True if once else None,
         **wanted.frozen,
     }
     stated = {name: value for name, value in given.items() if value is not None}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
 if TYPE_CHECKING:
     from hermes_ws.cli.asking import Caller
-    from hermes_ws.contract.methods.profile_life import ProfileMade
+    from hermes_ws.cli.environment import Surroundings
+    from hermes_ws.contract.methods.profile_life import ProfileCreateParams, ProfileMade, ProfileRenamed
     from hermes_ws.contract.model import Params, Result
     from hermes_ws.contract.registry import Method
 
@@ -65,7 +68,14 @@ def create(name: str, soul: str | None, provider: str | None, model: str | None,
     from hermes_ws.contract.methods.profile_life import PROFILES_CREATE, ProfileCreateParams
 
     given = _given(name=name, soul=soul, provider=provider, model=model)
-    _do(PROFILES_CREATE, lambda: ProfileCreateParams.model_validate(given), _show_made, as_json=as_json)
+    _do(
+        PROFILES_CREATE,
+        partial(ProfileCreateParams.model_validate, given),
+        _show_made,
+        as_json=as_json,
+        here=lambda root: _create_here(root, ProfileCreateParams.model_validate(given)),
+        after=_with_command,
+    )
 
 
 @profile.command(epilog="\b\nExamples:\n  hermes-ws profile clone work play --include config,soul,skills")
@@ -78,7 +88,8 @@ def clone(source: str, name: str, include: str | None, as_json: bool) -> None:
     from hermes_ws.contract.methods.profile_life import PROFILES_CLONE, ProfileCloneParams
 
     given = _given(profile=source, name=name, include=_parts(include))
-    _do(PROFILES_CLONE, lambda: ProfileCloneParams.model_validate(given), _show_made, as_json=as_json)
+    build = partial(ProfileCloneParams.model_validate, given)
+    _do(PROFILES_CLONE, build, _show_made, as_json=as_json, after=_with_command)
 
 
 @profile.command(epilog="\b\nExamples:\n  hermes-ws profile describe work --json")
@@ -113,7 +124,9 @@ def rename(old: str, new: str, as_json: bool) -> None:
     """Give a profile another name; its sessions stay."""
     from hermes_ws.contract.methods.profile_life import PROFILES_RENAME, ProfileRenameParams
 
-    _do(PROFILES_RENAME, lambda: ProfileRenameParams(profile=old, name=new), _show_fields, as_json=as_json)
+    home = _home_here(old)
+    build = partial(ProfileRenameParams, profile=old, name=new)
+    _do(PROFILES_RENAME, build, _show_fields, as_json=as_json, after=partial(_moved_command, old, home))
 
 
 @profile.command(epilog="\b\nExamples:\n  hermes-ws profile delete play --yes")
@@ -125,7 +138,9 @@ def delete(name: str, yes: bool, as_json: bool) -> None:
     from hermes_ws.contract.methods.profile_life import PROFILES_DELETE, ProfileDeleteParams
 
     agree(f"Remove the profile {name} with all its sessions, for good?", yes=yes)
-    _do(PROFILES_DELETE, lambda: ProfileDeleteParams(profile=name, confirm=name), _show_fields, as_json=as_json)
+    home = _home_here(name)
+    build = partial(ProfileDeleteParams, profile=name, confirm=name)
+    _do(PROFILES_DELETE, build, _show_fields, as_json=as_json, after=partial(_gone_command, name, home))
 
 
 @profile.command(epilog="\b\nExamples:\n  hermes-ws profile adopt copied")
@@ -165,7 +180,8 @@ def import_(archive: str, name: str, secrets: bool, passphrase_file: TextIO | No
 
     path = os.path.abspath(archive)
     given = _given(path=path, name=name, passphrase=_passphrase(passphrase_file), secrets=secrets or None)
-    _do(PROFILES_IMPORT, lambda: ProfileImportParams.model_validate(given), _show_made, as_json=as_json)
+    build = partial(ProfileImportParams.model_validate, given)
+    _do(PROFILES_IMPORT, build, _show_made, as_json=as_json, after=_with_command)
 
 
 def agree(question: str, *, yes: bool) -> None:
@@ -184,6 +200,8 @@ def _do(
     show: Callable[[Result, Callable[[str], None]], None],
     *,
     as_json: bool,
+    here: Callable[[Path], Result] | None = None,
+    after: Callable[[Result, Surroundings], list[str]] | None = None,
 ) -> None:
     from hermes_ws.cli.asking import PATIENCE, run
     from hermes_ws.cli.screen import Screen
@@ -191,23 +209,72 @@ def _do(
     known = cast("Method[Params, Result]", method)
 
     async def ask(caller: Caller, profile: str | None) -> Result:
-        return await caller.call(known, build(), deadline_s=PATIENCE)
+        from hermes_ws.client.failures import OutcomeUnknown, ReplyRefused
+
+        try:
+            return await caller.call(known, build(), deadline_s=PATIENCE)
+        except ReplyRefused as error:
+            # It was carried out or not: an answer that does not say all of it proves neither. Nothing is sent again.
+            unknown = OutcomeUnknown(known.name, error.message.rstrip("."))
+            unknown.hint = "hermes-ws profile list shows what is there."
+            raise unknown from None
 
     def shown(answer: Result, out: Screen) -> None:
         show(answer, out.line)
 
-    sys.exit(run(ask, shown, as_json=as_json, by_itself=True))
+    sys.exit(run(ask, shown, as_json=as_json, by_itself=True, here=here, after=after))
 
 
 def _show_made(answer: Result, line: Callable[[str], None]) -> None:
     from hermes_ws.cli.sanitise import harmless
 
     made = cast("ProfileMade", answer)
-    line(f"{harmless(made.name)}: {harmless(made.home)}")
-    for path in made.skipped:
-        line(f"left out: {harmless(path)}")
-    if made.confirm:
-        line("What it would start by itself is off until it is confirmed.")
+    for told in made.report or [f"{made.name}: {made.home}"]:
+        line(harmless(told))
+
+
+def _create_here(root: Path, params: ProfileCreateParams) -> ProfileMade:
+    """Make it in this process, beside a server that is too old to: it appears by one rename. Raises HermesError."""
+    from hermes_ws.hosting.new_home import empty, put_up, receipt, seed_of
+    from hermes_ws.scope.home import HomesRoot
+    from hermes_ws.scope.identity import ProfileName
+
+    homes = HomesRoot.classic(root)
+    name = ProfileName.parse(params.name)
+    return receipt(put_up(homes, name, empty(name, seed_of(params))), homes)
+
+
+def _with_command(answer: Result, surroundings: Surroundings) -> list[str]:
+    """The command of a profile that was made, where the profile is one of this machine."""
+    from hermes_ws.cli import wrapper
+
+    made = cast("ProfileMade", answer)
+    home = wrapper.selected(surroundings, made.name, made.id)
+    return wrapper.write(surroundings, made.name, home) if home is not None else []
+
+
+def _home_here(name: str) -> Path | None:
+    from hermes_ws.cli import wrapper
+    from hermes_ws.cli.environment import read_environment
+
+    return wrapper.home_of(read_environment(), name)
+
+
+def _gone_command(name: str, home: Path | None, answer: Result, surroundings: Surroundings) -> list[str]:
+    """Nothing is left of a home, so its command goes as well."""
+    from hermes_ws.cli import wrapper
+
+    return wrapper.remove(surroundings, name, home) if home is not None and not home.exists() else []
+
+
+def _moved_command(old: str, home: Path | None, answer: Result, surroundings: Surroundings) -> list[str]:
+    """The command follows its home, where it had one."""
+    from hermes_ws.cli import wrapper
+
+    told = _gone_command(old, home, answer, surroundings)
+    moved = cast("ProfileRenamed", answer)
+    place = wrapper.selected(surroundings, moved.name, moved.id) if told else None
+    return [*told, *(wrapper.write(surroundings, moved.name, place) if place is not None else [])]
 
 
 def _show_fields(answer: Result, line: Callable[[str], None]) -> None:

@@ -26,7 +26,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="Serve every home in DIR, instead of HERMES_HOME.",
 )
-@click.option("--profile", metavar="NAME", help="The launch profile: the one that requests mean which name none.")
+@click.option("-p", "--profile", metavar="NAME", help="The launch profile: the one that requests mean which name none.")
 @click.option("--host", metavar="HOST", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",

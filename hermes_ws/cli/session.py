@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hermes_ws.contract.methods.threads import Snapshot
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-of_profile = click.option("--profile", metavar="NAME", help="Of this profile; else of the launch profile.")
+of_profile = click.option("-p", "--profile", metavar="NAME", help="Of this profile; else of the launch profile.")
 
 
 @click.group(

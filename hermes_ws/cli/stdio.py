@@ -20,7 +20,7 @@ Examples:
 \b
 Standard output carries frames alone; all else goes to standard error."""
 )
-@click.option("--profile", metavar="NAME", help="The one profile that can be reached.")
+@click.option("-p", "--profile", metavar="NAME", help="The one profile that can be reached.")
 @click.option("--standalone", is_flag=True, help="Serve in this process instead of speaking with a server.")
 @click.option(
     "--profiles-root",

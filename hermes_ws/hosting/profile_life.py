@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, final
 
@@ -24,12 +23,11 @@ import trio
 from hermes_ws.contract.errors import AlreadyExists, InvalidParams, PermissionDenied, ProfileUnusable
 from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.hosting import archive
-from hermes_ws.hosting.git_identity import write_gitconfig
+from hermes_ws.hosting.new_home import STAGING, Made, Seed, empty, put_up, sync
 from hermes_ws.hosting.profile_copy import Copied, Renaming, copy_database, copy_part, move_sessions, move_settings
 from hermes_ws.hosting.server_store import ServerStore
 from hermes_ws.journal.lock import OwnerLock
 from hermes_ws.scope import guard
-from hermes_ws.scope.config import parse_config
 from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import Identity, ProfileName, mint_identity, read_identity, rename_identity
@@ -37,9 +35,8 @@ from hermes_ws.scope.private_file import write_private
 
 T = TypeVar("T")
 
-STAGING: Final = ".staging-"
 DELETED: Final = ".deleted-"
-"""What a home is called that is not there yet, or not any more. No profile name begins with a dot."""
+"""What a home is called that is not there any more. No profile name begins with a dot."""
 
 EXPORTS: Final = "exports"
 """Where archives are written, below `state/` of the launch home."""
@@ -63,27 +60,6 @@ class Ground(Protocol):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A home that was made. `skipped` are what a copy left out: links that lead out of it, sockets, devices."""
-
-    name: ProfileName
-    identity: Identity
-    skipped: tuple[str, ...] = ()
-    off: bool = False
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Seed:
-    """What a new home begins with. `user_home` is whose git identity it is given; None for none."""
-
-    config: str = ""
-    soul: str = ""
-    user_home: Path | None = None
-
-
-@final
 class ProfileLife:
     """One change at a time; each returns when it is durable."""
 
@@ -98,18 +74,7 @@ class ProfileLife:
     async def create(self, name: ProfileName, seed: Seed) -> Made:
         """Make an empty home. Raises `AlreadyExists`, `InvalidParams`, `ProfileUnusable`."""
 
-        def fill(home: ProfileHome) -> Made:
-            home.prepare()
-            if seed.config:
-                parse_config(seed.config.encode(), home.config)
-                write_private(home.config, seed.config.encode())
-            if seed.soul:
-                write_private(home.soul, seed.soul.encode())
-            if seed.user_home is not None:
-                write_gitconfig(seed.user_home, home.user)
-            return Made(name, mint_identity(home, name))
-
-        return await self._make(name, fill)
+        return await self._make(name, empty(name, seed))
 
     async def clone(self, source: ProfileName, name: ProfileName, parts: Sequence[Part]) -> Made:
         """Make a home with these parts of another, which may be in use; it gets an identity of its own."""
@@ -163,29 +128,9 @@ class ProfileLife:
 
     async def _make(self, name: ProfileName, fill: Callable[[ProfileHome], Made]) -> Made:
         async with self._one:
-            made = await in_thread(self._limiter, self._stage, name, fill)
+            made = await in_thread(self._limiter, put_up, self._ground.root, name, fill)
         self._ground.changed(name, gone=False)
         return made
-
-    def _stage(self, name: ProfileName, fill: Callable[[ProfileHome], T]) -> T:
-        root = self._ground.root
-        place = root.place(name)
-        if os.path.lexists(place):
-            raise AlreadyExists(f"There is a profile {name} already.", profile=name.text)
-        root.homes.mkdir(mode=0o700, exist_ok=True)
-        staging = ProfileHome(root.homes / f"{STAGING}{secrets.token_hex(6)}")
-        with guard.permit(staging), guard.permit(ProfileHome(place)):
-            staging.path.mkdir(mode=0o700)
-            try:
-                made = fill(staging)
-                if os.path.lexists(place):
-                    raise AlreadyExists(f"There is a profile {name} already.", profile=name.text)
-                staging.path.rename(place)
-            except BaseException:
-                shutil.rmtree(staging.path, ignore_errors=True)
-                raise
-            _sync(root.homes)
-            return made
 
     # --- changing ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +150,7 @@ class ProfileLife:
                 lock = OwnerLock.take(home.lock)
                 try:
                     self._ground.root.place(old).rename(place)
-                    _sync(self._ground.root.homes)
+                    sync(self._ground.root.homes)
                     identity = read_identity(goal)
                     if identity is not None:
                         rename_identity(goal, identity, new)
@@ -238,7 +183,7 @@ class ProfileLife:
                     identity = None
                 try:
                     place.rename(grave)
-                    _sync(self._ground.root.homes)
+                    sync(self._ground.root.homes)
                 finally:
                     lock.release()
                 return grave, identity
@@ -374,11 +319,3 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)  # What the link led to is not ours to remove.
         else:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

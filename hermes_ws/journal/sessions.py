@@ -45,7 +45,8 @@ _PREVIEW = """coalesce((SELECT substr(text, 1, ?) FROM admission a
 @final
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """What a session is made with. `digest` stands for its content, so that a repeated request can be told."""
+    """What a session is made with. `digest` stands for its content, so that a repeated request can be told. With
+    `if_missing` it is made only where there is none of that title."""
 
     session_id: str
     title: str | None
@@ -56,6 +57,7 @@ class NewSession:
     digest: str
     request_id: str | None = None
     launch: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    if_missing: bool = False
 
 
 @final
@@ -86,11 +88,13 @@ class SessionRecord:
 @final
 @dataclass(frozen=True, slots=True)
 class CreatedSession:
-    """A session with its main thread. `new` is False when the request was a repeated one."""
+    """A session with its main thread. `new` is False when the request was a repeated one, or one of that title was
+    there already, which `existing` tells."""
 
     record: SessionRecord
     thread: ThreadRecord
     new: bool
+    existing: bool = False
 
 
 @final
@@ -121,6 +125,9 @@ def create(tx: Transaction, new: NewSession) -> CreatedSession:
                 )
             return CreatedSession(record, threads.ensure(tx, ThreadKey(record.session_id, "main")), new=False)
     title = scrub(new.title) if new.title is not None else None
+    there = by_title(connection, title) if new.if_missing and title is not None else None
+    if there is not None:
+        return CreatedSession(there, threads.ensure(tx, ThreadKey(there.session_id, "main")), new=False, existing=True)
     connection.execute(
         f"INSERT INTO session ({_COLUMNS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, 0)",
         (new.session_id, title, new.agent, new.cwd, new.source, encode(new.launch).decode(), new.principal,

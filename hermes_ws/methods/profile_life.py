@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hermes_ws.contract.errors import InvalidParams, PermissionDenied, ProfileUnknown
@@ -31,13 +30,11 @@ from hermes_ws.contract.methods.profile_life import (
     ProfileRenamed,
     ProfileRenameParams,
 )
-from hermes_ws.hosting.git_identity import user_home
-from hermes_ws.hosting.profile_life import Made, Seed
+from hermes_ws.hosting.new_home import Made, receipt, seed_of
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall, ServerCall
 from hermes_ws.scope import config_edit
 from hermes_ws.scope.current import in_thread
-from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.private_file import write_private
 
@@ -45,17 +42,7 @@ from hermes_ws.scope.private_file import write_private
 @handles(PROFILES_CREATE)
 async def create(call: ServerCall, params: ProfileCreateParams) -> ProfileMade:
     """An empty home with the model and the instructions that were given."""
-    lines = [
-        f"  {key}: {json.dumps(value)}\n"
-        for key, value in (("provider", params.provider), ("name", params.model))
-        if value
-    ]
-    seed = Seed(
-        config="model:\n" + "".join(lines) if lines else "",
-        soul=params.soul or "",
-        user_home=user_home() if params.git_identity else None,
-    )
-    return _made(call, await call.host.life.create(_new(call, params.name), seed))
+    return _made(call, await call.host.life.create(_new(call, params.name), seed_of(params)))
 
 
 @handles(PROFILES_CLONE)
@@ -163,10 +150,4 @@ def _new(call: ServerCall, text: str) -> ProfileName:
 
 
 def _made(call: ServerCall, made: Made) -> ProfileMade:
-    return ProfileMade(
-        id=made.identity.id,
-        name=made.name.text,
-        home=str(ProfileHome(call.host.root.place(made.name)).path),
-        skipped=list(made.skipped),
-        confirm=made.off,
-    )
+    return receipt(made, call.host.root)

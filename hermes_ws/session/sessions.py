@@ -156,6 +156,7 @@ class Sessions:
             request_id=params.request_id,
             digest=_digest(params),
             title=params.title,
+            if_missing=params.if_missing,
             agent=agent,
             cwd=str(cwd),
             source=params.source,
@@ -170,7 +171,8 @@ class Sessions:
 
         made = await self._runtime.journal.transact(work)
         record = made.record
-        self.keys.keep(record.session_id, params.api_key)
+        if not made.existing:
+            self.keys.keep(record.session_id, params.api_key)
         created = Created(
             session_id=record.session_id,
             thread_id=made.thread.key.thread_id,
@@ -178,6 +180,7 @@ class Sessions:
             revision=record.revision,
             cursor=str(made.thread.cursor),
             info=session_info(record, scope),
+            existing=made.existing,
         )
         return self._hold(record), created
 

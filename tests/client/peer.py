@@ -81,6 +81,7 @@ class Peer:
         self.lose_reply_of: set[str] = set()
         self.close_on: dict[str, int] = {}
         self.refuse: dict[str, HermesError] = {}
+        self.answers: dict[str, BaseModel] = {}
         self.doctor: Callable[[str, dict[str, object]], dict[str, object]] = lambda _, result: result
         self.events_before_cut: int | None = None
         self.major = PROTOCOL_MAJOR
@@ -224,6 +225,8 @@ class Peer:
     # --- methods ---------------------------------------------------------------------------------------------------
 
     def _do(self, ws: ServerConnection, method: str, params: BaseModel) -> tuple[BaseModel, object]:
+        if method in self.answers:
+            return self.answers[method], None
         if isinstance(params, connection.CapabilitiesParams):
             self.declared.append(params.model_dump(mode="json"))
             kinds = params.server_requests if isinstance(params.server_requests, list) else []

@@ -22,7 +22,7 @@ from hermes_ws.contract.errors import (
 )
 from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.hosting import profile_copy, profile_life
-from hermes_ws.hosting.profile_life import Seed
+from hermes_ws.hosting.new_home import STAGING, Seed
 from hermes_ws.hosting.runtime_life import State
 from hermes_ws.scope.identity import ProfileName
 from tests.session.house import House, Viewer, eventually, new_session, say
@@ -534,6 +534,6 @@ async def test_a_thousand_homes_on_disk_are_served_a_few_at_a_time(house: House)
 
 
 def test_leftovers_have_names_that_no_profile_can_have() -> None:
-    for prefix in (profile_life.STAGING, profile_life.DELETED):
+    for prefix in (STAGING, profile_life.DELETED):
         with pytest.raises(ProfileUnknown):
             ProfileName(f"{prefix}x")

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "70540554aa36aaad";
+export const CONTRACT_DIGEST = "41c6d749925d1276";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -548,11 +548,12 @@ export interface ControlResult {
   active?: number | null;
 }
 
-/** What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe. */
+/** What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe. With `if_missing` the session of that `title` is the answer where there is one, and what else was given is not used. */
 export interface CreateParams {
   profile?: string | null;
   request_id?: string | null;
   title?: string | null;
+  if_missing?: boolean;
   agent?: string | null;
   cwd?: string | null;
   source?: string;
@@ -604,7 +605,7 @@ export interface CreateTokenParams {
   expires_in_s?: number | null;
 }
 
-/** The new session and the cursor to listen from. */
+/** The session and the cursor to listen from. `existing`: it was there before, under that title. */
 export interface Created {
   session_id: string;
   thread_id: string;
@@ -612,6 +613,7 @@ export interface Created {
   revision: number;
   cursor: string;
   info: Record<string, JsonValue>;
+  existing?: boolean;
 }
 
 /** One day in UTC, `YYYY-MM-DD`. */
@@ -1305,13 +1307,14 @@ export interface ProfileList {
   profiles: Array<ProfileRow>;
 }
 
-/** A profile that was made. `skipped` are links, sockets and devices that a copy left out; `confirm` says that what it would start by itself is off until `profiles.confirm`. */
+/** A profile that was made. `skipped` are links, sockets and devices that a copy left out; `confirm` says that what it would start by itself is off until `profiles.confirm`; `report` is what is said of it to a person, in lines. */
 export interface ProfileMade {
   id: string;
   name: string;
   home: string;
   skipped: Array<string>;
   confirm: boolean;
+  report?: Array<string>;
 }
 
 /** A profile, named. */

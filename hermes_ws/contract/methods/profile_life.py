@@ -33,13 +33,14 @@ Wait = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 
 class ProfileMade(Result):
     """A profile that was made. `skipped` are links, sockets and devices that a copy left out; `confirm` says that what
-    it would start by itself is off until `profiles.confirm`."""
+    it would start by itself is off until `profiles.confirm`; `report` is what is said of it to a person, in lines."""
 
     id: str
     name: str
     home: str
     skipped: list[str]
     confirm: bool
+    report: list[str] = []
 
 
 class ProfileCreateParams(Params):

@@ -47,11 +47,13 @@ def _given(value: bool, params: object) -> bool:
 
 
 class CreateParams(Params):
-    """What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe."""
+    """What a session is made with; all of it is frozen into the session. `request_id` makes a retry safe. With
+    `if_missing` the session of that `title` is the answer where there is one, and what else was given is not used."""
 
     profile: Identifier | None = None
     request_id: Identifier | None = None
     title: Title | None = None
+    if_missing: bool = False
     agent: Identifier | None = None
     cwd: Directory = None
     source: str = "api"
@@ -80,11 +82,13 @@ class CreateParams(Params):
             raise ValueError("a base_url needs the api_key that belongs to it; a key of the profile is not sent there")
         if self.safe_mode and (self.skills or self.cwd is not None):
             raise ValueError("safe_mode takes no skills, and works in an empty directory of its own")
+        if self.if_missing and self.title is None:
+            raise ValueError("if_missing needs the title that a session is looked for by")
         return self
 
 
 class Created(Result):
-    """The new session and the cursor to listen from."""
+    """The session and the cursor to listen from. `existing`: it was there before, under that title."""
 
     session_id: str
     thread_id: str
@@ -92,6 +96,7 @@ class Created(Result):
     revision: int
     cursor: str
     info: dict[str, JsonValue]
+    existing: bool = False
 
 
 class ListParams(Params):

@@ -12,7 +12,8 @@ from typing import Final
 
 from hermes_ws.contract.errors import HermesError, StorageUnavailable
 from hermes_ws.hosting.doctor.finding import Finding
-from hermes_ws.hosting.profile_life import DELETED, STAGING
+from hermes_ws.hosting.new_home import STAGING
+from hermes_ws.hosting.profile_life import DELETED
 from hermes_ws.journal.schema import STEPS, refuse_unknown
 from hermes_ws.scope import dotenv
 from hermes_ws.scope.config import load_config
