@@ -24,7 +24,8 @@ def leave(surroundings: Surroundings, profile: str | None, session_id: str) -> N
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(session_id + "\n", "ascii")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(session_id + "\n")
         fresh.replace(path)
 
 

@@ -92,7 +92,11 @@ def chat(**given: object) -> None:
 
         sys.exit(print_tools(families=not given["list_tools"]))
     from hermes_ws.cli.environment import read_environment
+    from hermes_ws.cli.sanitise import readable
 
+    for name, value in given.items():
+        if isinstance(value, str) and name not in ("query_file", "directory"):
+            given[name] = readable(value)
     surroundings = read_environment()
     if given["shape"] != "stream-json":
         sys.exit(_start(given, surroundings))

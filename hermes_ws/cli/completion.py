@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command(
     epilog="""\b
 Examples:
-  hermes-ws completion bash > ~/.local/share/bash-completion/completions/hermes-ws
+  eval "$(hermes-ws completion bash)"
   hermes-ws completion zsh > ~/.zfunc/_hermes-ws
   hermes-ws completion fish > ~/.config/fish/completions/hermes-ws.fish"""
 )

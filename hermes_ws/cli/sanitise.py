@@ -7,6 +7,7 @@ that turn the direction of writing around are left out. Works on any piece of a 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -32,6 +33,27 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str, columns: int) -> str:
-    """The beginning of the text as one harmless line of at most `columns` characters."""
+    """The beginning of the text as one harmless line that takes at most `columns` columns of a terminal."""
     flat = " ".join(harmless(text).split())
-    return flat if len(flat) <= columns else flat[: max(columns - 3, 0)] + "..."
+    if len(flat) <= columns and (flat.isascii() or sum(map(width, flat)) <= columns):
+        return flat
+    room = max(columns - 3, 0)
+    for count, letter in enumerate(flat):
+        room -= width(letter)
+        if room < 0:
+            return flat[:count] + "..."
+    return flat
+
+
+def width(letter: str) -> int:
+    """How many columns of a terminal a character takes: two for wide ones, none for marks on the one before."""
+    if letter.isascii():
+        return 1
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 2
+    return 0 if unicodedata.combining(letter) else 1
+
+
+def readable(text: str) -> str:
+    """What was typed as an argument, without the bytes that are no text: they cannot be said to anybody."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

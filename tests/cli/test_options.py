@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 from pydantic import JsonValue
 
+from hermes_ws.cli.chat import chat
 from hermes_ws.cli.frozen import changes
 from hermes_ws.cli.main import hermes_ws
 from hermes_ws.cli.refused import REFUSED, RefusedOption
-from hermes_ws.contract.methods.sessions import CreateParams
+from hermes_ws.contract.methods.sessions import CreateParams, SessionList, SessionRow
 from tests.cli.conftest import Run
-from tests.client.peer import Peer
+from tests.client.peer import Conversation, Peer
 
 OPTIONS = [
     (["-m", "small"], {"model": "small"}),
@@ -34,6 +35,114 @@ OPTIONS = [
     (["--source", "api"], {"source": "api"}),
     (["--in", "/somewhere"], {"cwd": "/somewhere"}),
 ]
+
+
+TAKEN = [
+    (["-q", "say hi"], None, "hi\n\nResume this session with:\n  hermes-ws chat --resume s-1\n"),
+    (["--query", "say hi", "--quiet"], None, "hi\n"),
+    (["--query-file", "-", "-Q"], "say from a pipe", "from a pipe\n"),
+    (["-z", "say hi", "--usage-file", "/dev/null"], None, "hi\n"),
+    (["--oneshot", "-Q"], "say from a pipe", "from a pipe\n"),
+    (["-Q", "-q", "say hi", "--format", "text"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "-p", "research"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "--profile", "research"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "--resume", "s-0"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "-c"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "--continue", "s-0"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "-c", "A title", "--create-if-missing"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "--in", "/somewhere"], None, "hi\n"),
+    (["-Q", "-q", "say hi", "--source", "api"], None, "hi\n"),
+]
+"""What is taken, from where the prompt comes, and the whole of standard output; the exit status is 0."""
+
+REFUSED_ALONE = [
+    (["-q", " "], "-q is blank"),
+    (["--query-file", " "], "--query-file is blank"),
+    (["-z", ""], "-z is blank"),
+    (["--format", "xml", "-q", "hi"], "is not one of"),
+    (["--format", "stream-json"], "goes with -q TEXT or --query-file"),
+    (["-Q"], "-Q goes with -q TEXT"),
+    (["--profile", " "], "--profile is blank"),
+    (["--resume", ""], "--resume is blank"),
+    (["--create-if-missing"], "add -c TITLE"),
+    (["-c", "--create-if-missing"], "add -c TITLE"),
+    (["--source", " "], "--source is blank"),
+    (["--provider", " "], "--provider is blank"),
+    (["--api-key", " "], "--api-key is blank"),
+    (["--safe-mode"], "needs --model"),
+    (["--ignore-user-config"], "needs --model"),
+    (["--base-url", "https://x"], "needs --api-key"),
+    (["--base-url", "ftp://x", "--api-key", "k"], "begins with http"),
+    (["--base-url", "https://u:p@x", "--api-key", "k"], "neither user"),
+    (["--max-turns", "0"], "not in the range"),
+    (["--reasoning", "enormous"], "is not one of"),
+    (["-m", " "], "--model is blank"),
+    (["-t", ","], "--toolsets is blank"),
+    (["-q", "a", "-z", "b"], "Give one of"),
+    (["--usage-file", "/tmp/u"], "goes with -z"),
+    (["--in", ""], "--in is blank"),
+]
+"""What is refused with exit status 2 and this on standard error, before anything is contacted."""
+
+NOT_REFUSABLE = ("-s", "--oneshot", "--list-tools", "--list-toolsets", "-c")
+"""Options that make sense with whatever is said: nothing but an older server or a terminal refuses them."""
+
+
+def test_every_option_of_the_command_is_in_these_tables() -> None:
+    """The list is the command's own, so that a new option cannot be left out."""
+    shown = [arguments for arguments, _ in OPTIONS] + [arguments for arguments, _, _ in TAKEN]
+    taken = {word for arguments in shown for word in arguments}
+    refused = {word for arguments, _ in REFUSED_ALONE for word in arguments}
+    elsewhere = {flag for each in REFUSED for flag in each.flags}
+    assert elsewhere <= {flag for option in chat.params for flag in option.opts}
+    for option in chat.params:
+        spelled = set(option.opts)
+        if spelled & elsewhere:
+            assert spelled <= elsewhere, f"{option.opts}: each spelling is refused"
+            continue
+        listing = spelled & {"--list-tools", "--list-toolsets"}
+        assert spelled & taken or listing, f"{option.opts} is shown to be taken by no row"
+        frozen = spelled & {word for arguments, _ in OPTIONS for word in arguments}
+        assert spelled & (refused | {*NOT_REFUSABLE}) or frozen, f"{option.opts} is shown to be refused by no row"
+
+
+@pytest.mark.parametrize(("options", "text", "printed"), TAKEN)
+def test_an_option_is_taken(offering: Peer, run: Run, options: list[str], text: str | None, printed: str) -> None:
+    if {"--resume", "-c", "--continue"} & {*options} and "--create-if-missing" not in options:
+        offering.conversations["s-0"] = Conversation("s-0", "default", "/nowhere")
+        row = SessionRow(
+            session_id="s-0",
+            profile="default",
+            title=None,
+            state="idle",
+            source="cli",
+            agent="agent",
+            cwd="/nowhere",
+            created_at=1.0,
+            updated_at=1.0,
+            revision=1,
+            preview="",
+        )
+        offering.answers["session.list"] = SessionList(sessions=[row])
+    done = run("chat", *options, text=text)
+    assert (done.stdout, done.returncode) == (printed, 0), done.stderr
+    errors = done.stderr.splitlines()
+    assert errors[0].startswith("Session: s-")
+    assert errors[-1] == f"session_id: {errors[0].removeprefix('Session: ')}"
+
+
+@pytest.mark.parametrize(("options", "sent"), OPTIONS[:-2])
+def test_an_option_that_is_not_advertised_is_refused_by_its_name(
+    peer: Peer, run: Run, options: list[str], sent: dict[str, object]
+) -> None:
+    """Case SKEW-08: what an older server does not offer is not sent to it, and no session is made without it."""
+    peer.parameters = ["cwd", "title", "source"]
+    done = run("chat", "-Q", "-q", "say hi", *options)
+    assert (done.stdout, done.returncode) == ("", 1)
+    refused = next(line for line in done.stderr.splitlines() if "does not support creation options" in line)
+    for field in sent:
+        assert f"--{field.replace('_', '-')}" in refused
+    assert peer.asked("session.create") == []
 
 
 @pytest.fixture
@@ -96,26 +205,7 @@ def test_options_of_other_clients_are_refused_with_what_to_use_instead(each: Ref
         assert each.instead.split()[0] in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--create-if-missing"], "add -c TITLE"),
-        (["-c", "--create-if-missing"], "add -c TITLE"),
-        (["--safe-mode"], "needs --model"),
-        (["--ignore-user-config"], "needs --model"),
-        (["--base-url", "https://x"], "needs --api-key"),
-        (["--base-url", "ftp://x", "--api-key", "k"], "begins with http"),
-        (["--base-url", "https://u:p@x", "--api-key", "k"], "neither user"),
-        (["--max-turns", "0"], "not in the range"),
-        (["--reasoning", "enormous"], "is not one of"),
-        (["-m", " "], "--model is blank"),
-        (["-t", ","], "--toolsets is blank"),
-        (["-q", "a", "-z", "b"], "Give one of"),
-        (["--usage-file", "/tmp/u"], "goes with -z"),
-        (["--format", "stream-json"], "goes with -q TEXT or --query-file"),
-        (["--in", ""], "--in is blank"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "told"), REFUSED_ALONE)
 def test_what_makes_no_sense_is_refused_before_anything_is_contacted(arguments: list[str], told: str) -> None:
     done = CliRunner().invoke(hermes_ws, ["chat", *arguments], env={"HERMES_HOME": "/nonexistent/home"})
     assert done.exit_code == 2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hermes_ws.cli.environment import Surroundings, read_environment
 from hermes_ws.cli.question_text import Unanswerable, approval, clarification, describe
 from hermes_ws.cli.reporting import profile_line, uptime
-from hermes_ws.cli.sanitise import harmless, one_line
+from hermes_ws.cli.sanitise import harmless, one_line, readable, width
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.contract.methods.profiles import ProfileRow
 from hermes_ws.contract.model import Result
@@ -59,7 +59,7 @@ def test_a_text_may_be_made_harmless_piece_by_piece(text: str, at: int) -> None:
 def test_one_line_is_one_line_and_fits(text: str, columns: int) -> None:
     shown = one_line(text, columns)
     assert "\n" not in shown
-    assert len(shown) <= columns
+    assert sum(map(width, shown)) <= columns
 
 
 def test_ordinary_text_is_left_as_it_is() -> None:
@@ -137,3 +137,17 @@ def test_a_time_is_told_in_its_two_largest_units(seconds: float, told: str) -> N
 def test_a_closed_profile_tells_only_what_is_known() -> None:
     row = ProfileRow(id=None, name="work", state="closed", confinement=None, sessions=None)
     assert profile_line(row, "default") == "work: closed"
+
+
+@given(text=st.text(st.sampled_from("ab \n海🙂é́"), max_size=40), columns=st.integers(3, 20))
+def test_one_line_fits_whatever_its_letters_take(text: str, columns: int) -> None:
+    shown = one_line(text, columns)
+    assert sum(map(width, shown)) <= columns
+    flat = " ".join(text.split())
+    assert shown == flat or (shown.endswith("...") and flat.startswith(shown[:-3]))
+
+
+def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+    assert readable("caf\udce9") == "caf�"
+    assert readable("caf\udcc3\udca9") == "café"
+    assert readable("海") == "海"

@@ -26,12 +26,17 @@ class Terminal:
     """One run of the command on a terminal of its own. `text` is all that was on it, with plain line ends."""
 
     def __init__(
-        self, environment: Mapping[str, str], *arguments: str, columns: int = 80, cwd: Path | None = None
+        self,
+        environment: Mapping[str, str],
+        *arguments: str,
+        columns: int = 80,
+        cwd: Path | None = None,
+        program: tuple[str, ...] = COMMAND,
     ) -> None:
         self._text: list[str] = []
         self.child: pexpect.spawn[str] = pexpect.spawn(
-            COMMAND[0],
-            [*COMMAND[1:], *arguments],
+            program[0],
+            [*program[1:], *arguments],
             env={"TERM": "xterm-256color", **environment},
             cwd=None if cwd is None else str(cwd),
             dimensions=(24, columns),
