@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
@@ -19,12 +19,14 @@ def read_params(shape: type[M], sent: Mapping[str, JsonValue] | None, *, where: 
     of the first place that does not fit. What was sent is not repeated in the message: it may be a secret.
     """
     try:
-        return shape.model_validate(sent if sent is not None else {})
+        # What `model_validate` does, without looking first at options that are not given.
+        return cast("M", shape.__pydantic_validator__.validate_python(sent if sent is not None else {}))
     except ValidationError as error:
-        raise _first(error, where) from None
+        raise unfit(error, where) from None
 
 
-def _first(error: ValidationError, where: str) -> InvalidParams:
+def unfit(error: ValidationError, where: str = "") -> InvalidParams:
+    """The error that names the first place that does not fit."""
     detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = ".".join(str(part) for part in ((where, *detail["loc"]) if where else detail["loc"]))
     if detail["type"] == "extra_forbidden":

@@ -99,7 +99,7 @@ class Host:
             wake=self._wake,
         )
         self._store = ServerStore(root.find(root.launch))
-        self._runtimes: dict[ProfileName, ProfileRuntime] = {}
+        self._runtimes: dict[str, ProfileRuntime] = {}
         self._nursery: trio.Nursery | None = None
         self._context = contextvars.Context()
         self._config: ProfileConfig | None = None
@@ -109,7 +109,7 @@ class Host:
         self._confinement: Confinement | None = None
         self._identities = Identities(root, self._limiter)
         self._wakes = Wakes(self._store, self._open_due)
-        self._changing: dict[ProfileName, trio.Event] = {}
+        self._changing: dict[str, trio.Event] = {}
         self._tripped = tripped
         self._followers: tuple[Callable[[str, bool], None], ...] = ()
         self.credentials: Final = Credentials(self._store, time.time)
@@ -171,12 +171,12 @@ class Host:
     # --- ways to a profile -------------------------------------------------------------------------------------------
 
     def opened(self, name: str) -> ProfileRuntime | None:
-        """The runtime of the profile with this own name, if it is open. Waits for nothing and opens nothing."""
-        own = ProfileName(name)
-        runtime = self._runtimes.get(own)
-        if runtime is None or runtime.state is not State.OPEN or own in self._changing:
+        """The runtime of the profile with this own name, if it is open; to be used at once, since it may close at the
+        next moment. Waits for nothing and opens nothing.
+        """
+        runtime = self._runtimes.get(name)
+        if runtime is None or runtime.state is not State.OPEN or name in self._changing:
             return None
-        runtime.asked = trio.current_time()
         return runtime
 
     async def open(self, name: ProfileName) -> ProfileRuntime:
@@ -185,11 +185,11 @@ class Host:
         """
         own = self._root.resolve(name)
         while True:
-            changing = self._changing.get(own)
+            changing = self._changing.get(own.text)
             if changing is not None:
                 await changing.wait()
                 continue
-            runtime = self._runtimes.get(own)
+            runtime = self._runtimes.get(own.text)
             if runtime is not None and runtime.state is State.OPEN:
                 runtime.asked = trio.current_time()
                 return runtime
@@ -260,7 +260,7 @@ class Host:
         """Every profile on disk and how it stands. Opens none; one look at one directory."""
         rows: list[ProfileRow] = []
         for name in self._root.names():
-            runtime = self._runtimes.get(name)
+            runtime = self._runtimes.get(name.text)
             if runtime is not None and runtime.state is State.OPEN:
                 rows.append(
                     ProfileRow(
@@ -295,11 +295,11 @@ class Host:
         """Start a runtime, unless somebody did while room was made."""
         home = self._root.find(name)
         async with self._making_room:
-            existing = self._runtimes.get(name)
+            existing = self._runtimes.get(name.text)
             if existing is not None and not existing.ended.is_set():
                 return existing
             await self._make_room()
-            runtime = self._runtimes[name] = ProfileRuntime(name, home, self._around)
+            runtime = self._runtimes[name.text] = ProfileRuntime(name, home, self._around)
             self._start_soon(f"profile {name}", runtime.run)
             return runtime
 
@@ -309,18 +309,18 @@ class Host:
         whoever asks for the profile meanwhile waits. Afterwards it opens at the next use, if it is still there.
         """
         own = self._root.resolve(name)
-        while (before := self._changing.get(own)) is not None:
+        while (before := self._changing.get(own.text)) is not None:
             await before.wait()
-        changed = self._changing[own] = trio.Event()
+        changed = self._changing[own.text] = trio.Event()
         try:
-            runtime = self._runtimes.get(own)
+            runtime = self._runtimes.get(own.text)
             if runtime is not None:
                 await runtime.settled.wait()
                 await runtime.finish(wait_s)
-                self._runtimes.pop(own, None)
+                self._runtimes.pop(own.text, None)
             yield
         finally:
-            del self._changing[own]
+            del self._changing[own.text]
             self._identities.forget()
             changed.set()
 

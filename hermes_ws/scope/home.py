@@ -9,7 +9,7 @@ IDENT-06, IDENT-07). The deployment is never guessed from the shape of a path (c
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
@@ -26,10 +26,11 @@ class ProfileHome:
     """One home. `path` is absolute and resolved; every file of a home has its place named here and nowhere else."""
 
     path: Path
+    config: Path = field(init=False, repr=False, compare=False)
+    """Made once: every answer about a setting names it."""
 
-    @property
-    def config(self) -> Path:
-        return self.path / "config.yaml"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "config", self.path / "config.yaml")
 
     @property
     def env(self) -> Path:

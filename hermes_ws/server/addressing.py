@@ -6,13 +6,13 @@ What may not be seen is answered like what does not exist, in the same words.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast, final
+from typing import final
 
 from hermes_ws.contract.errors import ProfileMismatch, ProfileUnknown
 from hermes_ws.contract.model import Params
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.runtime import ProfileRuntime
-from hermes_ws.scope.identity import ProfileName
+from hermes_ws.scope.identity import LAUNCH_ALIAS, ProfileName
 from hermes_ws.server.ports import Caller
 
 
@@ -41,9 +41,11 @@ class Addressing:
 
     def at_once(self, caller: Caller, params: Params) -> ProfileRuntime | None:
         """The same, where the profile is open and nothing has to be looked up for it; else None."""
-        if params.located_by() is not None or named(params) is not None:
+        name = named(params) or caller.profile
+        if params.located_by() is not None:
             return None
-        name = self.host.launch.text if caller.profile is None else caller.profile
+        if name is None or name == LAUNCH_ALIAS:
+            name = self.host.launch.text
         return self.host.opened(name) if caller.may_address(name) else None
 
     async def open(self, caller: Caller, text: str | None) -> ProfileRuntime:
@@ -63,7 +65,8 @@ class Addressing:
 
 def named(params: Params) -> str | None:
     """The profile that a request names, if it does."""
-    return cast("str | None", getattr(params, "profile", None))
+    name: str | None = getattr(params, "profile", None)
+    return name
 
 
 def _unknown(text: str | None) -> ProfileUnknown:

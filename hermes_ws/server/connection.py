@@ -14,10 +14,9 @@ import math
 import secrets
 import socket
 import struct
-from typing import Final, cast, final
+from typing import Final, final
 
 import trio
-from websockets.frames import Frame as WebSocketFrame
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
@@ -45,7 +44,9 @@ _PONG_HEAD: Final = 0x8A
 _REASON_BYTES: Final = 123
 """What a close frame has room for (RFC 6455, section 5.5)."""
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
-_SILENT: Final = logging.Logger("websocket", level=logging.CRITICAL + 1)
+_OPEN: Final = Life.OPEN
+"""To look up a member of an enumeration takes ten times as long."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -97,7 +98,7 @@ class Connection:
         self._limits = limits
         self._compressed = bool(protocol.extensions)
         self._outbox = Outbox(stream.socket)
-        self._intake = Intake(self, dispatcher, self._outbox, limits)
+        self._intake = Intake(self, protocol, dispatcher, self._outbox, limits)
         # With compression each write costs the processor; then it is the writer who pays, not whoever has news.
         self._delivery = Delivery(
             outbox=None if self._compressed else self._outbox,
@@ -142,10 +143,14 @@ class Connection:
 
     def reply(self, frame: Frame) -> None:
         """Send the answer to a request. Goes before events, never fails for lack of room; no effect once closing."""
-        if len(frame) > self._limits.frame_bytes:
+        if len(frame.json) > self._limits.frame_bytes:
             frame = _too_large(frame, self._limits.frame_bytes)
         self._intake.owed -= 1
-        self._put(frame)
+        if self._corked and not self._compressed:
+            if self.life is _OPEN:
+                self._outbox.put(frame.ws)  # the reader writes what it has put together
+        else:
+            self._put(frame)
 
     def notify(self, frame: Frame) -> None:
         """Send something that is no answer: a notification, or a question. Goes before what the threads have."""
@@ -251,16 +256,15 @@ class Connection:
 
     def _received(self, data: bytes | bytearray) -> None:
         self._heard = True
-        self._protocol.receive_data(data)
         self._corked = True
         try:
-            for event in self._protocol.events_received():
-                if self.life is Life.OPEN:
-                    self._intake.take(cast("WebSocketFrame", event))
+            self._intake.received(data)
         except Violation as violation:
             self.close(violation.code, violation.reason)
+            self._intake.let_go()
         finally:
             self._corked = False
+            self._dispatcher.rested(self)
         self._control()
         self._pump()
 
@@ -393,8 +397,3 @@ class Connection:
 def _too_large(frame: Frame, most: int) -> Frame:
     error = LimitReached(f"The answer has {len(frame)} bytes; a frame carries {most}.", hint="Ask for less at a time.")
     return error_frame(frame.id, error.to_wire())
-
-
-def silent_logger() -> logging.Logger:
-    """The log that `ServerProtocol` is given: its own prints headers, and with them tokens (AUTH-03)."""
-    return _SILENT

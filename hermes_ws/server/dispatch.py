@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVarTuple, cast, final
 
 import trio
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
-from hermes_ws.contract.catalog import AnyMethod
 from hermes_ws.contract.errors import (
     HermesError,
     Internal,
     InvalidRequest,
     LimitReached,
     MethodUnknown,
-    NeedsConnection,
     PermissionDenied,
     ProtocolUnsupported,
     RequestCancelled,
@@ -32,19 +30,20 @@ from hermes_ws.contract.errors import (
 from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams, ById
 from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
-from hermes_ws.contract.validation import read_params
+from hermes_ws.contract.validation import unfit
 from hermes_ws.hosting.host import Host
-from hermes_ws.methods.authority import lacking
 from hermes_ws.methods.handler import Handler
 from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
 from hermes_ws.scope.current import Bound, bind
-from hermes_ws.server.addressing import Addressing
+from hermes_ws.server.addressing import Addressing, named
 from hermes_ws.server.attachment import Attached
 from hermes_ws.server.audience import Audience
+from hermes_ws.server.desk import Desk, Found, Step
 from hermes_ws.server.door import WITHDRAWN
-from hermes_ws.server.lanes import Entry, Lanes
+from hermes_ws.server.lanes import Entry
 from hermes_ws.server.ports import Caller
 from hermes_ws.server.process_log import ProcessLog
+from hermes_ws.server.routes import Route, Routes
 from hermes_ws.server.trail import Trail
 from hermes_ws.session.identifiers import MAIN_THREAD
 from hermes_ws.wire.frames import Frame, RequestId, error_frame, reply_frame
@@ -56,26 +55,10 @@ PROTOCOL_CLOSE = 4526
 LOOKING: Final = frozenset({Right.NONE, Right.OBSERVE})
 """Rights of methods that change nothing. Looking at a profile does not keep it open (case REAP-20)."""
 
-AT_ONCE = frozenset({Scope.SERVER, Scope.PROFILE})
-"""Scopes that can be bound without waiting for the database."""
-
-Step = Callable[[], None]
 End = Callable[[str, float | None], None]
 """Ends the server: who asked for it, and how many seconds what runs has; None for what the settings say."""
 
 Ts = TypeVarTuple("Ts")
-
-
-@final
-class Desk:
-    """The requests of one connection that are under way."""
-
-    __slots__ = ("closed", "lanes", "under_way")
-
-    def __init__(self, width: int) -> None:
-        self.lanes: Final = Lanes(width)
-        self.under_way: Final[dict[RequestId, trio.CancelScope]] = {}
-        self.closed = False
 
 
 @final
@@ -103,6 +86,7 @@ class Dispatch:
         self._width = width
         self._frame_bytes = frame_bytes
         self._desks: dict[str, Desk] = {}
+        self._routes: dict[frozenset[Right], Routes] = {}
         self._end = end
         self._nursery: trio.Nursery | None = None
 
@@ -121,37 +105,58 @@ class Dispatch:
 
     def accept(self, connection: Caller, request: Request, size: int) -> None:
         """Take a request of `size` bytes: it runs now, in its turn, or is refused."""
-        if self._host.credentials.withdrawn(connection.principal.credential):
+        credential = connection.principal.credential
+        if credential is not None and self._host.credentials.withdrawn(credential):
             # Taken back while it was coming in; whoever was in already has been sent out.
             connection.close(WITHDRAWN, "the credential was withdrawn")
             connection.reply(error_frame(request.id, PermissionDenied("The credential was withdrawn.").to_wire()))
             return
         desk = self._desks.get(connection.id)
         if desk is None:
-            desk = self._desks[connection.id] = Desk(self._width)
+            desk = self._desks[connection.id] = self._desk(connection)
+        id = request.id
         try:
-            handler = self._handlers.get(request.method)
-            if handler is None:
-                raise MethodUnknown(f"There is no method {request.method}.")
-            if handler.method.scope is Scope.CONNECTION and not connection.lasting:
-                raise NeedsConnection(f"{request.method} is about a connection, and one HTTP request is none.")
-            if request.id in desk.under_way:
+            route = desk.routes[request.method]
+            if id in desk.under_way:
                 raise InvalidRequest("A request with this id is under way on this connection.")
-            _authorise(connection, handler.method)
-            params = read_params(handler.method.params, request.params)
-            _authorise_parameters(connection, handler.method, params)
-            lane = _lane(handler.method.order, params, connection)
-            if desk.lanes.free(lane) and self._at_once(connection, handler, params, request.id):
-                return
-            start = partial(self._start, desk, connection, handler, params, request.id)
-            desk.under_way[request.id] = trio.CancelScope()
+            if route.guarded:
+                route.check(connection)
+            params = route.validate(request.params)
+            if route.conditional:
+                route.check_parameters(connection, params)
+            lane = route.lane(connection, params) if route.ordered else None
+            if route.plain is not None and desk.lanes.free(lane):
+                frame = self._at_once(desk, connection, route, params, id)
+                if frame is not None:
+                    connection.reply(frame)
+                    return
+            handler = route.handler
+            start = partial(self._start, desk, connection, handler, params, id)
+            desk.under_way[id] = trio.CancelScope()
             try:
                 desk.lanes.take(Entry(lane, size, start, overtakes=handler.method.order is Order.NOW))
             except HermesError:
-                del desk.under_way[request.id]
+                del desk.under_way[id]
                 raise
         except HermesError as error:
-            connection.reply(error_frame(request.id, error.to_wire()))
+            connection.reply(error_frame(id, error.to_wire()))
+        except ValidationError as error:
+            connection.reply(error_frame(id, unfit(error).to_wire()))
+
+    def rested(self, connection: Caller) -> None:
+        """All that was read is taken; what was found for it alone is let go."""
+        desk = self._desks.get(connection.id)
+        if desk is not None:
+            desk.found = None
+
+    def _desk(self, connection: Caller) -> Desk:
+        rights = connection.principal.rights
+        routes = self._routes.get(rights)
+        if routes is None:
+            routes = self._routes[rights] = Routes(self._handlers, rights)
+        attachment = Attached(connection, _nothing)
+        base = (attachment, connection.principal, _nothing_after, self._host, self._facts)
+        return Desk(self._width, routes, (*base, partial(self._profiles.open, connection), self))
 
     def answered(self, connection: Caller, response: Response) -> None:
         """An answer to a question, on the connection that was asked."""
@@ -250,7 +255,7 @@ class Dispatch:
 
     def _framed(self, id: RequestId, result: object) -> Frame:
         frame = reply_frame(id, result)
-        if len(frame) > self._frame_bytes:
+        if len(frame.json) > self._frame_bytes:
             raise LimitReached("The answer is larger than a frame may be.", hint="Ask for less at once.")
         return frame
 
@@ -259,37 +264,27 @@ class Dispatch:
         self._log.incident(incident, bug, method=handler.method.name, connection=connection.id)
         return error_frame(id, Internal("Something went wrong in the server.", incident=incident).to_wire())
 
-    def _at_once(self, connection: Caller, handler: Handler, params: Params, id: RequestId) -> bool:
-        """Answer without a task of its own, which costs more than the answer: possible where the handler waits for
-        nothing, the profile is open, and nothing is to be written down. False when it is not.
-        """
-        method = handler.method
-        if handler.answer is None or method.audited or method.scope not in AT_ONCE:
-            return False
-        attachment = Attached(connection, lambda: None)
-        server = (
-            attachment,
-            connection.principal,
-            _nothing_after,
-            self._host,
-            self._facts,
-            partial(self._profiles.open, connection),
-        )
+    def _at_once(self, desk: Desk, connection: Caller, route: Route, params: Params, id: RequestId) -> Frame | None:
+        """The answer of a plain handler; None where the profile that it is about has to be opened first."""
+        answer = route.plain
+        assert answer is not None
         try:
-            if method.scope is Scope.SERVER:
-                frame = self._framed(id, handler.answer(ServerCall(*server, self), params))
-            else:
+            if route.on_server:
+                return self._framed(id, answer(ServerCall(*desk.standing), params))
+            asked = named(params)
+            found = desk.found
+            if found is None or found.asked != asked or route.located:
                 runtime = self._profiles.at_once(connection, params)
                 if runtime is None:
-                    return False
-                with bind(Bound(runtime.scope, connection.id, None, None)):
-                    frame = self._framed(id, handler.answer(ProfileCall(*server, self, runtime), params))
+                    return None
+                bound = Bound(runtime.scope, connection.id)
+                found = desk.found = Found(asked, ProfileCall(*desk.standing, runtime), bound)
+            with bind(found.bound):
+                return self._framed(id, answer(found.call, params))
         except HermesError as error:
-            frame = error_frame(id, error.to_wire())
+            return error_frame(id, error.to_wire())
         except Exception as bug:
-            frame = self._incident(connection, handler, id, bug)
-        connection.reply(frame)
-        return True
+            return self._incident(connection, route.handler, id, bug)
 
     async def _handle(
         self, connection: Caller, handler: Handler, params: Params, after: list[Step], trail: Trail
@@ -368,33 +363,9 @@ def _code(error: JsonValue) -> JsonValue:
     return error.get("code") if isinstance(error, dict) else None
 
 
+def _nothing() -> None:
+    """What a plain handler may have done besides."""
+
+
 def _nothing_after(step: Step) -> None:
     raise RuntimeError("a plain handler has nothing to do after its reply; make it a coroutine function")
-
-
-def _authorise(connection: Caller, method: AnyMethod) -> None:
-    if not method.opened_by(connection.principal.rights):
-        raise lacking(connection.principal.name, method.right, method.name)
-    if method.whole and (connection.profile is not None or connection.principal.profiles is not None):
-        raise PermissionDenied(
-            f"{method.name} is about all profiles, and {connection.principal.name} may not address all of them here.",
-            hint="Ask whoever runs the server.",
-        )
-
-
-def _authorise_parameters(connection: Caller, method: AnyMethod, params: Params) -> None:
-    for what, right in method.further(params) if method.needs else ():
-        if right is not Right.NONE and right not in connection.principal.rights:
-            raise lacking(connection.principal.name, right, what)
-
-
-def _lane(order: Order, params: Params, connection: Caller) -> Hashable | None:
-    if order is Order.CONNECTION:
-        return order
-    if order is Order.PROFILE:
-        return order, getattr(params, "profile", None) or connection.profile
-    if order is Order.SESSION:
-        return order, getattr(params, "session_id", None)
-    if order is Order.THREAD:
-        return order, getattr(params, "session_id", None), getattr(params, "thread_id", None)
-    return None

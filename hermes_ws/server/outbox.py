@@ -28,12 +28,13 @@ _ROOM_FOR_FAREWELL: Final = 256 * 1024
 class Outbox:
     """The frames of one socket. `bytes` and `frames` count what waits and has not been handed to the socket at all."""
 
-    __slots__ = ("_chunk", "_closed", "_fd", "_parts", "_pong", "_queue", "_sent", "_socket", "bytes", "idle")
+    __slots__ = ("_chunk", "_closed", "_fd", "_parts", "_pong", "_sent", "_socket", "bytes", "idle", "queue")
 
     def __init__(self, socket: trio.socket.SocketType) -> None:
         self._socket = socket
         self._fd = socket.fileno()
-        self._queue: list[bytes] = []  # a deque is 600 bytes for each idle connection
+        self.queue: Final[list[bytes]] = []  # a deque is 600 bytes for each idle connection
+        """The frames that wait, to be looked at only."""
         self._pong: bytes | None = None
         self._chunk = b""
         self._parts: Sequence[bytes] = ()
@@ -46,13 +47,13 @@ class Outbox:
     @property
     def frames(self) -> int:
         """How many frames wait."""
-        return len(self._queue)
+        return len(self.queue)
 
     def put(self, frame: bytes) -> None:
         """Queue a whole frame."""
         if self._closed:
             return
-        self._queue.append(frame)
+        self.queue.append(frame)
         self.bytes += len(frame)
         self.idle = False
 
@@ -116,7 +117,7 @@ class Outbox:
 
     def _load(self) -> bool:
         """Make the next write of what is queued. False when nothing is."""
-        queue = self._queue
+        queue = self.queue
         if not queue and self._pong is None:
             return False
         count = size = 0
@@ -149,7 +150,7 @@ class Outbox:
                 if offset >= self._sent:
                     last = self._chunk[self._sent : offset]
                     break
-        self._queue.clear()
+        self.queue.clear()
         self._parts = ()
         self._chunk = b""
         self._pong = None

@@ -163,6 +163,7 @@ class PipeConnection:
                     searched = 0
                     if line and not self._output.closing:
                         self._take(line)
+                self._dispatcher.rested(self)
                 searched = len(buffer)
                 if searched > self._limits.frame_bytes:
                     self.close(CloseCode.MESSAGE_TOO_BIG, "a line is longer than a frame may be")

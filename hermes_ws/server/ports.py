@@ -92,6 +92,10 @@ class Dispatcher(Protocol):
         """A request of `size` bytes. It gets exactly one `connection.reply`, or the connection is closed."""
         ...
 
+    def rested(self, connection: Caller) -> None:
+        """What was read at once has been taken. Whatever is found for several requests together is let go now."""
+        ...
+
     def answered(self, connection: Caller, response: Response) -> None:
         """An answer to a question."""
         ...

@@ -7,6 +7,7 @@ time until it is whole, the time between two requests, the size of a body.
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ from websockets.typing import Subprotocol
 
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.server import blob_http, events_http, login, rpc_http
-from hermes_ws.server.connection import silent_logger
 from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
 from hermes_ws.server.events_http import Listening, Wish
 from hermes_ws.server.http import (
@@ -52,6 +52,9 @@ READ_BYTES: Final = 16 * 1024
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _UPGRADE: Final = re.compile(rb"\r\nupgrade:[^\r\n]*websocket", re.IGNORECASE)
+
+_SILENT: Final = logging.Logger("websocket", level=logging.CRITICAL + 1)
+"""The log that `ServerProtocol` is given: its own prints headers, and with them tokens (AUTH-03)."""
 
 
 @final
@@ -292,7 +295,7 @@ class Visitor:
             extensions=_deflate() if self._compress else None,
             select_subprotocol=_select,
             max_size=site.limits.frame_bytes,
-            logger=silent_logger(),
+            logger=_SILENT,
         )
         protocol.receive_data(head)
         events = protocol.events_received()

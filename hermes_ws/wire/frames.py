@@ -14,7 +14,7 @@ from typing import Final, cast, final
 
 import orjson
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaSerializer
 
 NESTING: Final = 200
 """How deep a value may be nested when it is written out. orjson stops at 254; what is deeper than this becomes null."""
@@ -133,10 +133,13 @@ def notification_frame(method: str, params: Mapping[str, object]) -> Frame:
 
 def reply_frame(id: RequestId, result: object) -> Frame:
     """The answer to request `id`; `result` is a JSON value, a Pydantic model or an `orjson.Fragment`."""
-    if isinstance(result, BaseModel):
+    serializer: SchemaSerializer | None = getattr(type(result), "__pydantic_serializer__", None)
+    if serializer is not None:
         # The usual case, at half the cost of the general one; what it cannot write, the general one can.
         try:
-            body = result.__pydantic_serializer__.to_json(result)
+            body = serializer.to_json(result)
+            if type(id) is int:
+                return Frame(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (id, body), id=id)
             return Frame(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(id), body), id=id)
         except (PydanticSerializationError, UnicodeEncodeError, TypeError):
             pass

@@ -7,9 +7,9 @@ Nothing here validates parameters; that is the declared method's business.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast, final
+from typing import Final, NamedTuple, cast, final
 
 import orjson
 from pydantic import JsonValue
@@ -27,12 +27,15 @@ CANCEL: Final = "$/cancel"
 """The one notification that a client sends: it no longer wants the answer to `params.id`."""
 
 _ABSENT: Final = object()
+_loads: Final = cast("Callable[[bytes | bytearray | memoryview], JsonValue]", orjson.loads)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request that wants an answer. `params` is an object, empty when there were none."""
+class Request(NamedTuple):
+    """A request that wants an answer. `params` is an object, empty when there were none.
+
+    A named tuple, since one is made for every request: it costs half of what a frozen dataclass does.
+    """
 
     id: RequestId
     method: str
@@ -77,11 +80,21 @@ def parse(text: bytes | bytearray | memoryview) -> Message:
     Lone surrogates in strings become U+FFFD here, so that nothing behind this can be handed one.
     """
     value = _load(text)
+    if type(value) is dict:
+        id, method, params = value.get("id"), value.get("method"), value.get("params")
+        if (
+            type(id) is int
+            and type(method) is str
+            and type(params) is dict
+            and value.get("jsonrpc") == "2.0"
+            and 0 < len(method) <= METHOD_CHARACTERS
+        ):
+            return Request(id, method, params)  # what nearly all messages are, found with as few looks as will do
     if not isinstance(value, dict):
         if isinstance(value, list):
             raise Refused(InvalidRequest("Batches are not accepted; send one object per message."))
         raise Refused(InvalidRequest("The message is not an object."))
-    message = cast("dict[str, JsonValue]", value)
+    message = value
     if "method" not in message and ("result" in message or "error" in message):
         return _response(message)
     return _request(message)
@@ -122,15 +135,15 @@ def _id(value: object) -> RequestId | None:
     return None
 
 
-def _load(text: bytes | bytearray | memoryview) -> object:
+def _load(text: bytes | bytearray | memoryview) -> JsonValue:
     try:
-        return cast("object", orjson.loads(text))
+        return _loads(text)
     except orjson.JSONDecodeError:
         # orjson refuses lone surrogates; clients cut texts within a pair (FRAME-01). Anything else fails again.
         if b"\\u" not in bytes(text):
             raise Refused(ParseError("The message is not JSON.")) from None
     try:
-        return _scrubbed(cast("object", json.loads(bytes(text), parse_constant=_no_constant)))
+        return cast("JsonValue", _scrubbed(cast("object", json.loads(bytes(text), parse_constant=_no_constant))))
     except (ValueError, RecursionError):
         raise Refused(ParseError("The message is not JSON.")) from None
 

@@ -87,6 +87,9 @@ class Desk:
             connection.reply(reply_frame(id, "released"))
         self.held.clear()
 
+    def rested(self, connection: Connection) -> None:
+        pass
+
     def answered(self, connection: Connection, response: Response) -> None:
         self.answers.append(response)
 
