@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, cast, final
@@ -17,11 +18,13 @@ import trio
 
 from hermes_ws.agent.approvals import Decision, SessionApprovals, decide
 from hermes_ws.agent.deeds import ToolOutcome
+from hermes_ws.agent.history import results_of
 from hermes_ws.agent.permanent import covers, rules_for
 from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook
 from hermes_ws.agent.reach import place_of
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
+from hermes_ws.agent.rules import RulesBelow
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.plan import Plan
@@ -43,7 +46,7 @@ _ENDS_TURN: Final = (StorageUnavailable, StaleEpoch)
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workbench:
     """What all calls of a turn share."""
 
@@ -65,6 +68,14 @@ class Workbench:
 
     def __post_init__(self) -> None:
         self.plan.recall(self.request.history)
+
+    @cached_property
+    def below(self) -> RulesBelow:
+        """The rules of directories below the session's that the model has not read yet."""
+        request = self.request
+        trust = request.settings.directory_rules if request.reads_rules else "none"
+        outputs = (each.output for message in request.history for each in results_of(message))
+        return RulesBelow(self.hands, trust, outputs)
 
 
 @final
@@ -173,7 +184,16 @@ class Batch:
             outcome = ToolOutcome(f"{error.message} {error.hint}".strip(), is_error=True)
         if not outcome.duration_ms:
             outcome = replace(outcome, duration_ms=round((trio.current_time() - began) * 1000))
-        await self._done(call, outcome)
+        await self._done(call, await self._with_rules(prepared.subject, outcome))
+
+    async def _with_rules(self, subject: Subject, outcome: ToolOutcome) -> ToolOutcome:
+        """What a file tool gave, and the rules on the way to that file that the model has not read."""
+        if subject.path is None or outcome.is_error:
+            return outcome
+        said, problems = await self._bench.below.on_the_way(subject.path)
+        for each in problems:
+            await self._bench.narrator.notice("warning", each.type, each.message, each.hint)
+        return replace(outcome, output=outcome.output + said) if said else outcome
 
     async def _kept(self, prepared: Prepared, context: ToolContext) -> ToolOutcome:
         """Run a call; what a file held before it was written is kept where the session asks for that."""

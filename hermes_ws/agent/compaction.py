@@ -14,6 +14,7 @@ from typing import Final, final
 from hermes_ws.agent.history import calls_of, results_of, text_of
 from hermes_ws.agent.models.model import EndPiece, Model, ModelRequest, TextPiece, UsagePiece
 from hermes_ws.agent.ports import Redaction
+from hermes_ws.agent.pricing import UNPRICED, Prices
 from hermes_ws.contract.content import SUMMARY_ID, Message, TextBlock, ToolResultBlock, Usage
 from hermes_ws.contract.errors import ModelFailed
 
@@ -98,7 +99,12 @@ def cut(messages: Sequence[Message], keep: int) -> int:
 
 
 async def summarise(
-    model: Model, messages: Sequence[Message], *, redaction: Redaction, focus: str | None = None
+    model: Model,
+    messages: Sequence[Message],
+    *,
+    redaction: Redaction,
+    focus: str | None = None,
+    prices: Prices = UNPRICED,
 ) -> tuple[str, Usage]:
     """Have a model put messages into a few words. Raises ModelFailed and its kinds; nothing is committed here."""
     words = _transcript(messages)
@@ -119,23 +125,23 @@ async def summarise(
     summary = redaction.redact("".join(text).strip())[:SUMMARY_CHARACTERS]
     if not summary or not whole:
         raise ModelFailed("The model gave no summary of the conversation.")
-    usage = Usage(
-        input_tokens=counted.input_tokens,
-        output_tokens=counted.output_tokens,
-        cached_tokens=counted.cached_tokens,
-        model=model.name,
-    )
-    return summary, usage
+    return summary, prices.usage(model, counted)
 
 
 async def compact(
-    model: Model, messages: Sequence[Message], *, keep: int, redaction: Redaction, focus: str | None = None
+    model: Model,
+    messages: Sequence[Message],
+    *,
+    keep: int,
+    redaction: Redaction,
+    focus: str | None = None,
+    prices: Prices = UNPRICED,
 ) -> Compacted | None:
     """Summarise all but about the last `keep` messages; None when there is nothing to cover. Raises ModelFailed."""
     index = cut(messages, keep)
     if index == 0:
         return None
-    summary, usage = await summarise(model, messages[:index], redaction=redaction, focus=focus)
+    summary, usage = await summarise(model, messages[:index], redaction=redaction, focus=focus, prices=prices)
     return Compacted(summary, messages[index].message_id, index, tokens_of(messages), usage)
 
 

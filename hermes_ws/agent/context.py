@@ -13,6 +13,7 @@ from typing import final
 from hermes_ws.agent.compaction import Compacted, Window, compact, cut, tokens_of, without_old_outputs
 from hermes_ws.agent.models.model import Model
 from hermes_ws.agent.ports import Narrator, Redaction
+from hermes_ws.agent.pricing import UNPRICED, Prices
 from hermes_ws.agent.reply import commit
 from hermes_ws.contract.content import Message, Usage, summary_message
 from hermes_ws.contract.errors import ModelFailed
@@ -22,7 +23,16 @@ from hermes_ws.contract.errors import ModelFailed
 class Context:
     """The context of one turn. Owned by it."""
 
-    def __init__(self, window: Window, model: Model, narrator: Narrator, redaction: Redaction, system: str) -> None:
+    def __init__(
+        self,
+        window: Window,
+        model: Model,
+        narrator: Narrator,
+        redaction: Redaction,
+        system: str,
+        prices: Prices = UNPRICED,
+    ) -> None:
+        self._prices = prices
         self._window = window
         self._model = model
         self._narrator = narrator
@@ -61,7 +71,9 @@ class Context:
     async def _compacted(self, messages: Sequence[Message]) -> Compacted | None:
         await self._narrator.compaction_start("context")
         try:
-            return await compact(self._model, messages, keep=self._window.keep, redaction=self._redaction)
+            return await compact(
+                self._model, messages, keep=self._window.keep, redaction=self._redaction, prices=self._prices
+            )
         except ModelFailed as failed:
             await self._narrator.notice(
                 "warning",

@@ -30,6 +30,19 @@ class QuestionExpired(Exception):
     """The deadline of a question passed without an answer."""
 
 
+class Told(Protocol):
+    """Something that a person should know: its stable type, a sentence, and what to do."""
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
+
+
 class Narrator(Protocol):
     """What happened. An awaited call returns once it is committed; the others are live, and neither block nor raise."""
 
@@ -67,6 +80,11 @@ class Narrator(Protocol):
         self, summary: str, first_kept: str, *, covered: int, tokens_before: int, tokens_after: int
     ) -> None:
         """A summary stands for the messages before `first_kept` from now on, also after a restart."""
+        ...
+
+    async def rules_read(self, files: Sequence[str], problems: Sequence[Told]) -> None:
+        """Which files with rules of the directory this turn goes by, and what is wrong with others. Committed when they
+        are not those of the turn before."""
         ...
 
     async def notice(self, level: Level, type: str, message: str, hint: str = "") -> None: ...

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 from hermes_ws.agent.definition import AgentDefinition
-from hermes_ws.agent.ports import Hands, Narrator
-from hermes_ws.contract.errors import HermesError, NotFound, StaleEpoch, StorageUnavailable
-
-RULES_FILE: Final = "AGENTS.md"
-"""Where a directory keeps rules for agents; the name that most tools agree on."""
-
-RULES_BYTES: Final = 65_536
-"""More rules than this nobody follows; the rest is cut, and the model is told so."""
 
 
 @final
@@ -37,33 +29,6 @@ class PromptParts:
     note: str = ""
 
 
-async def rules(hands: Hands) -> str:
-    """The rules of the session's directory, redacted; empty when it has none.
-
-    Read through the hands: a server never opens a file of a directory that it works in. Raises NotFound and its
-    relatives, as the hands do.
-    """
-    read = await hands.read(hands.cwd / RULES_FILE, offset=0, limit=RULES_BYTES)
-    if read.text is None or not read.text.strip():
-        return ""
-    cut = f"\n[cut after {RULES_BYTES:,} bytes]" if read.size > RULES_BYTES else ""
-    return read.text.strip() + cut
-
-
-async def found_rules(hands: Hands, narrator: Narrator) -> str:
-    """As `rules`; what cannot be read is said and left out, since it must not keep anyone from talking."""
-    try:
-        return await rules(hands)
-    except NotFound:
-        return ""
-    except (StorageUnavailable, StaleEpoch):
-        raise
-    except HermesError as error:
-        said = f"The rules of the directory could not be read. {error.message}"
-        await narrator.notice("warning", "rules_unreadable", said, error.hint)
-        return ""
-
-
 def system_prompt(parts: PromptParts) -> str:
     """The system prompt. The same input gives the same text, so that providers can cache it (case SCOPE-12)."""
     where = f"You work for the profile “{parts.profile}”. Your directory is {parts.cwd}; relative paths start there."
@@ -75,7 +40,7 @@ def system_prompt(parts: PromptParts) -> str:
         where += " You have no tools in this conversation."
     texts = [parts.definition.instructions.strip(), parts.soul, where]
     if parts.rules:
-        texts.append(f"Rules of this directory ({RULES_FILE}):\n\n{parts.rules}")
+        texts.append(parts.rules)
     if parts.memory:
         texts.append(f"What you noted in earlier sessions (MEMORY.md):\n\n{parts.memory}")
     if parts.user:

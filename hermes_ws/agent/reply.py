@@ -26,9 +26,9 @@ from hermes_ws.agent.models.model import (
     UsagePiece,
 )
 from hermes_ws.agent.ports import Narrator, Redaction
+from hermes_ws.agent.pricing import UNPRICED, Prices
 from hermes_ws.contract.content import Block, Message, ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from hermes_ws.contract.errors import ModelFailed, StorageUnavailable
-from hermes_ws.scope.sections import PriceConfig
 from hermes_ws.wire.frames import scrub
 
 CLOSING_S: Final = 10.0
@@ -37,9 +37,6 @@ longer than this is as good as gone, and an interrupt must end."""
 
 REPLY_CHARACTERS: Final = 4_000_000
 """Text and reasoning of one reply: beyond any model's output, and the end of one that floods."""
-
-PRICED_TOKENS: Final = 1_000_000
-"""Prices are stated for so many tokens."""
 
 Meter = Callable[[Usage], tuple[int, int]]
 """Told what a reply consumed; says how full the context is and what fits into it."""
@@ -88,14 +85,14 @@ async def receive(
     narrator: Narrator,
     redaction: Redaction,
     meter: Meter = lambda counted: (0, 0),
-    price: PriceConfig | None = None,
+    prices: Prices = UNPRICED,
 ) -> Reply:
     """Stream one reply, tell it as it comes, and commit it.
 
     Raises ModelFailed and its kinds; what had come by then is committed as partial first, as it is on cancellation.
     Once the whole message is committed this is not cancelled any more: whoever gets a reply owes its calls results.
     """
-    receiving = _Receiving(model, narrator, redaction, price)
+    receiving = _Receiving(model, narrator, redaction, prices)
     try:
         async with model.stream(request) as pieces:
             async for piece in pieces:
@@ -112,22 +109,12 @@ async def receive(
     return reply
 
 
-def cost(counted: UsagePiece, price: PriceConfig | None) -> float | None:
-    """What these tokens cost in US dollars; None when the price is not known. Cached ones are among the input."""
-    if price is None:
-        return None
-    cached = min(counted.cached_tokens, counted.input_tokens)
-    for_cached = price.input if price.cached is None else price.cached
-    paid = (counted.input_tokens - cached) * price.input + cached * for_cached + counted.output_tokens * price.output
-    return paid / PRICED_TOKENS
-
-
 @final
 class _Receiving:
     """What has come of a reply so far."""
 
-    def __init__(self, model: Model, narrator: Narrator, redaction: Redaction, price: PriceConfig | None) -> None:
-        self._price = price
+    def __init__(self, model: Model, narrator: Narrator, redaction: Redaction, prices: Prices) -> None:
+        self._prices = prices
         self._model = model
         self._narrator = narrator
         self._redaction = redaction
@@ -205,7 +192,7 @@ class _Receiving:
             input_tokens=self._usage.input_tokens,
             output_tokens=self._usage.output_tokens,
             cached_tokens=self._usage.cached_tokens,
-            cost_usd=cost(self._usage, self._price),
+            cost_usd=self._prices.cost(self._model, self._usage),
             model=self._model.name,
             duration_ms=round((now - self._began) * 1000),
             time_to_first_token_ms=None if self._first is None else round((self._first - self._began) * 1000),

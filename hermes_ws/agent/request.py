@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, final
+from typing import Final, Literal, final
 
 from pydantic import JsonValue
 
@@ -15,11 +15,11 @@ from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.models.model import Attached
 from hermes_ws.agent.ports import Redaction
+from hermes_ws.agent.pricing import UNPRICED, Prices, prices_of
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Message
 from hermes_ws.scope.private_file import read_regular
 from hermes_ws.scope.profile_scope import ProfileScope
-from hermes_ws.scope.sections import PriceConfig
 
 SOUL_BYTES: Final = 65_536
 """A character sketch; longer than this it would be a manual, and belongs into a skill."""
@@ -39,7 +39,8 @@ class TurnSettings:
     user: str = ""
     skills: tuple[str, ...] = ()
     window: Window = ROOMY
-    price: PriceConfig | None = None
+    prices: Prices = UNPRICED
+    directory_rules: Literal["checked", "trusted", "none"] = "checked"
 
     def bare(self) -> TurnSettings:
         """Without anything that the profile's user or agent has written: what safe mode leaves."""
@@ -65,7 +66,8 @@ def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
         window=Window(
             config.model.context_tokens, config.compaction.at, config.compaction.keep, config.compaction.automatic
         ),
-        price=config.model.price,
+        prices=prices_of(config),
+        directory_rules=config.agent.directory_rules,
     )
 
 

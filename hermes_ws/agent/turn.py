@@ -19,9 +19,10 @@ from hermes_ws.agent.context import Context
 from hermes_ws.agent.history import calls_of, repaired
 from hermes_ws.agent.models.model import Model, ModelRequest
 from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook, Steering
-from hermes_ws.agent.prompt import PromptParts, found_rules, system_prompt
+from hermes_ws.agent.prompt import PromptParts, system_prompt
 from hermes_ws.agent.reply import Reply, RequestedCall, commit, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
+from hermes_ws.agent.rules import NO_RULES, rules_above
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.registry import enabled
 from hermes_ws.contract.content import Message, Usage
@@ -104,7 +105,8 @@ class _Turn:
         redaction = request.settings.redaction
         system = await self._system()
         specs = [tool.spec for tool in bench.tools.values()]
-        context = Context(request.settings.window, self._model, self._narrator, redaction, system)
+        settings = request.settings
+        context = Context(settings.window, self._model, self._narrator, redaction, system, settings.prices)
         messages = repaired([*request.history, *await self._left_over()])
         limit = request.max_turns
         if request.going_on is not None and request.going_on.steps:
@@ -125,7 +127,7 @@ class _Turn:
                 narrator=self._narrator,
                 redaction=redaction,
                 meter=context.meter,
-                price=request.settings.price,
+                prices=request.settings.prices,
             )
             self._total = add(self._total, reply.usage)
             await commit(partial(_remark, self._narrator, reply))
@@ -178,8 +180,9 @@ class _Turn:
     async def _system(self) -> str:
         """The system prompt, redacted."""
         request, hands = self._request, self._bench.hands
-        rules = await found_rules(hands, self._narrator) if request.reads_rules else ""
         settings = request.settings
+        rules = await rules_above(hands, settings.directory_rules) if request.reads_rules else NO_RULES
+        await self._narrator.rules_read(rules.names, rules.problems)
         prompt = system_prompt(
             PromptParts(
                 definition=request.definition,
@@ -187,7 +190,7 @@ class _Turn:
                 profile=request.profile,
                 cwd=hands.cwd,
                 tools=tuple(self._bench.tools),
-                rules=rules,
+                rules=rules.text,
                 memory=settings.memory,
                 user=settings.user,
                 skills=settings.skills,

@@ -94,6 +94,7 @@ async def info(call: SessionCall, params: OfSession) -> SessionDescription:
         updated_at=record.updated_at,
         launch=dict(record.launch),
         info=session_info(record, scope),
+        rules=list(call.session.rules.files),
         threads=await nodes(call),
     )
 

@@ -69,7 +69,10 @@ class ModelConfig(Section):
     context_tokens: Annotated[int, Field(ge=256, le=100_000_000)] = 128_000
     """Tokens that the model reads at once; what compaction and the context meter go by."""
     price: PriceConfig | None = None
-    """What the model costs; absent means that the cost of a step is not known."""
+    """What this model costs; absent means that the cost of a step is not known. Other models have their prices under
+    `providers`."""
+    small: FallbackConfig | None = None
+    """A cheaper model for what is done beside a conversation, such as its title; absent means its own model."""
     connect_s: Seconds = 10
     """Until a connection to the provider stands."""
     first_piece_s: Seconds = 120
@@ -95,6 +98,8 @@ class ProviderConfig(Section):
     confined child, once a turn, and again when the key is refused."""
     key_env: tuple[Variable, ...] = ()
     """The names of secrets that `key_command` finds in its environment."""
+    prices: Mapping[Name, PriceConfig] = {}
+    """What its models cost, by their names."""
 
 
 @final
@@ -186,8 +191,12 @@ class AgentConfig(Section):
     run_budget_seconds: Seconds | None = None
     """Ends an execution that takes longer."""
     subagents: SubagentsConfig = SubagentsConfig()
-    titles: bool = True
-    """Whether a session without a title gets one from its first input."""
+    directory_rules: Literal["checked", "trusted", "none"] = "checked"
+    """What becomes of rules that a directory holds for agents, such as AGENTS.md. `checked` leaves out what does not
+    show, and withholds a file that tries to turn the agent against its user; `trusted` takes them as they are."""
+    titles: bool | Literal["words"] = True
+    """Whether a session without a title gets one after its first turn: from a model, `words` from the first words that
+    were said in it. Until a model has answered, and where it does not, they are the first words as well."""
     toolsets: tuple[Name, ...] = (
         *("terminal", "files", "ask", "plan", "memory", "delegate", "skills"),
         *("mcp", "client"),

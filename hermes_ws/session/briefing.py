@@ -6,6 +6,7 @@ Settings, definition and directory are taken when the execution begins, all of o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, final
@@ -23,7 +24,7 @@ from hermes_ws.agent.models.model import Model
 from hermes_ws.agent.ports import ModelMachine
 from hermes_ws.agent.request import GoingOn, TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.turn import run_turn
-from hermes_ws.contract.errors import LimitReached
+from hermes_ws.contract.errors import Draining, LimitReached
 from hermes_ws.contract.questions import CONTINUE
 from hermes_ws.journal import lineage, summaries
 from hermes_ws.journal.address import ThreadKey
@@ -48,7 +49,7 @@ from hermes_ws.session.questions import Asking
 from hermes_ws.session.rulebook import ProfileRules
 from hermes_ws.session.steering import ExecutionSteering
 from hermes_ws.session.subagents import Delegations
-from hermes_ws.session.titles import give_title
+from hermes_ws.session.titles import Naming, give_title
 from hermes_ws.session.workplace import Workplace
 
 CHILD_NOTE: Final = (
@@ -81,6 +82,14 @@ class Ground:
     def model(self) -> Model:
         """The model of the thread. Whoever asks for it closes it. Raises ModelFailed and its kinds."""
         return choose(self.scope, self.overrides, self.agent, machine=self.machine)
+
+    def small_model(self) -> Model:
+        """The model for what is done beside the thread: the profile's small one, unless the session brought its own key
+        or address. As `model` else."""
+        small = self.scope.config.model.small
+        if small is None or self.launch.base_url is not None or "api_key" in self.overrides:
+            return self.model()
+        return choose(self.scope, {"provider": small.provider, "model": small.name}, machine=self.machine)
 
 
 async def ground(
@@ -242,7 +251,17 @@ class Briefing:
             raise
         await hooks.run("turn_end")
         if origin is None and scope.config.agent.titles:
-            await give_title(runtime.journal, place.key, place.session, record.text, scope)
+            await self._name(found)
+
+    async def _name(self, found: Ground) -> None:
+        """Give the session a title from its first words, and have a model find a better one beside what follows."""
+        place, scope = self._place, found.scope
+        runtime = place.runtime
+        named = await give_title(runtime, place.key, place.session, self._record.text, scope)
+        if named is not None and scope.config.agent.titles != "words":
+            naming = Naming(runtime, place.key, named, scope, found.settings, found.small_model)
+            with suppress(Draining):  # Then the first words have to do.
+                runtime.start_soon(naming.run, name=f"title of {place.key.session_id}")
 
     async def _going_on(self) -> GoingOn | None:
         """Where an execution stood that was lost while a person was asked; None for a turn that begins."""

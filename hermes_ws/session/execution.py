@@ -138,6 +138,7 @@ class Execution:
             place.tail,
             execution_generation=self._generation,
             admission_id=record.admission_id,
+            rules=place.rules,
         )
         outcome: Outcome = "completed"
         error: ExecutionError | None = None

@@ -8,9 +8,13 @@ sees a delta after the whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, final
 
+from pydantic import JsonValue
+
 from hermes_ws.agent.deeds import ToolOutcome
+from hermes_ws.agent.ports import Told
 from hermes_ws.contract.content import (
     Block,
     Message,
@@ -28,18 +32,33 @@ from hermes_ws.contract.events import (
     MessageStart,
     Notice,
     ReasoningComplete,
+    SessionInfo,
     ToolComplete,
     ToolStart,
     UsageUpdate,
 )
 from hermes_ws.contract.model import Result
-from hermes_ws.journal import messages, recovery, summaries
+from hermes_ws.journal import messages, recovery, sessions, summaries
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.blobs import Blob, excerpt
 from hermes_ws.journal.database import Database, Transaction
 from hermes_ws.journal.live import LiveKind
 from hermes_ws.journal.summaries import Summary
 from hermes_ws.journal.tail import ThreadTail
+from hermes_ws.scope.current import bound
+from hermes_ws.session.info import session_info
+
+
+@final
+@dataclass(slots=True)
+class KnownRules:
+    """Which files with rules of the directory a session's last turn went by, and what was told to be wrong with others.
+
+    Owned by the open session, so that the same is not told with every turn.
+    """
+
+    files: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str, str], ...] = ()
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:
@@ -65,8 +84,16 @@ class Narration:
     """The `Narrator` of one execution. Owned by it; `total` is what it consumed so far, whatever becomes of it."""
 
     def __init__(
-        self, journal: Database, key: ThreadKey, tail: ThreadTail, *, execution_generation: int, admission_id: str
+        self,
+        journal: Database,
+        key: ThreadKey,
+        tail: ThreadTail,
+        *,
+        execution_generation: int,
+        admission_id: str,
+        rules: KnownRules | None = None,
     ) -> None:
+        self._rules = rules if rules is not None else KnownRules()
         self._journal = journal
         self._key = key
         self._tail = tail
@@ -195,6 +222,25 @@ class Narration:
         def work(tx: Transaction) -> None:
             summaries.put(tx, self._key, Summary(summary, first_kept))
             self._append(tx, "compaction.complete", done)
+
+        await self._journal.transact(work)
+
+    async def rules_read(self, files: Sequence[str], problems: Sequence[Told]) -> None:
+        """Tell which files with rules this turn goes by, and what is wrong with others, unless it was told before."""
+        seen = (tuple(files), tuple((each.type, each.message, each.hint) for each in problems))
+        if seen == (self._rules.files, self._rules.problems):
+            return
+        changed = seen[0] != self._rules.files
+        self._rules.files, self._rules.problems = seen
+        scope = bound().scope
+
+        def work(tx: Transaction) -> None:
+            record = sessions.get(tx.connection, self._key.session_id)
+            if changed and record is not None:
+                info: dict[str, JsonValue] = {**session_info(record, scope), "rules": [*seen[0]]}
+                self._append(tx, "session.info", SessionInfo(revision=record.revision, info=info))
+            for type, message, hint in seen[1]:
+                self._append(tx, "notice", Notice(level="warning", type=type, message=message, hint=hint))
 
         await self._journal.transact(work)
 

@@ -20,6 +20,7 @@ from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.session.briefing import Ground, ground_of
 from hermes_ws.session.execution import Workplace
 from hermes_ws.session.launch import Keys
+from hermes_ws.session.narration import KnownRules
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.questions import Questions
 from hermes_ws.session.thread import Thread
@@ -40,6 +41,7 @@ class Session:
         self._opening = trio.Lock()
         self._approvals = SessionApprovals()
         self.record = record
+        self.rules = KnownRules()
         self.worked = False
         """Whether an execution has begun since it was opened: then there is something to end."""
         self.session_id: Final = record.session_id
@@ -166,6 +168,7 @@ class Session:
             rested=self._rested,
             keys=self._keys,
             sibling=self.thread,
+            rules=self.rules,
             began=self._began,
         )
         return Thread(place, owner=self)

@@ -40,7 +40,14 @@ async def shortened(
     What that consumed is counted before this returns, whatever becomes of the summary. Raises `ModelFailed`.
     """
     async with closing(found.model()) as model:
-        made = await compact(model, history, keep=keep, redaction=found.settings.redaction, focus=focus)
+        made = await compact(
+            model,
+            history,
+            keep=keep,
+            redaction=found.settings.redaction,
+            focus=focus,
+            prices=found.settings.prices,
+        )
     if made is not None:
         await runtime.journal.transact(lambda tx: spending.keep(tx, key, made.usage))
     return made

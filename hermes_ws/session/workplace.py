@@ -11,6 +11,7 @@ from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.session.launch import Keys
+from hermes_ws.session.narration import KnownRules
 from hermes_ws.session.ports import Runtime, Sibling
 from hermes_ws.session.questions import Questions
 
@@ -31,5 +32,7 @@ class Workplace:
     keys: Keys
     sibling: Callable[[str], Awaitable[Sibling]]
     """Another thread of the same session, by its id. Raises `ThreadUnknown`."""
+    rules: KnownRules
+    """What was told of the directory's rules."""
     began: Callable[[], None]
     """Called when a turn begins."""

@@ -101,7 +101,7 @@ def test_the_session_decides_before_the_agent_and_the_agent_before_the_profile(
     scope = scope_of(tmp_path, MINE, "MY_KEY=own-key-1234\nORG=acme\n")
     model = choose(scope, launch, agent)
     assert model.name == name
-    assert model.provider == launch.get("provider", "openai")
+    assert model.provider == launch.get("provider", "mine")
 
 
 def test_a_provider_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ async def test_rules_that_cannot_be_read_are_said_and_the_turn_goes_on() -> None
         async def read(self, *args: Any, **more: Any) -> Any:
             raise PermissionDenied("AGENTS.md is locked.")
 
-    scene = Scene(hands=Locked())
+    scene = Scene(hands=Locked(files={str(DIRECTORY / "AGENTS.md"): "x"}))
     await scene.run("hello")
     ((level, type, message, _),) = scene.narrator.all("notice")
     assert (level, type) == ("warning", "rules_unreadable")

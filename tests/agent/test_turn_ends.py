@@ -134,7 +134,7 @@ async def test_an_interrupt_keeps_the_text_that_was_said(autojump_clock: trio.ab
 async def test_an_interrupt_during_tools_gives_each_call_its_result(autojump_clock: trio.abc.Clock) -> None:
     """The next request is refused by providers otherwise; TURN-10: the reason is told apart."""
     scene = Scene(hands=HandsTwin(delay_s=10))
-    await interrupted(scene, "/do run ls 1\n/do run ls 2\n/do run ls 3", after_s=25)
+    await interrupted(scene, "/do run ls 1\n/do run ls 2\n/do run ls 3", after_s=15)
     outputs = [block.output for block in scene.narrator.all("tool_results")[0]]
     assert outputs[0] == "(no output)"
     assert outputs[1].startswith("Interrupted before it finished")
@@ -146,7 +146,7 @@ async def test_an_interrupt_during_tools_gives_each_call_its_result(autojump_clo
 async def test_an_interrupt_during_calls_side_by_side_gives_each_its_result(autojump_clock: trio.abc.Clock) -> None:
     hands = HandsTwin(files={str(DIRECTORY / name): name for name in "ab"}, delay_s=10)
     scene = Scene(hands=hands)
-    await interrupted(scene, "/do read a\n/do read b", after_s=15)
+    await interrupted(scene, "/do read a\n/do read b", after_s=5)
     assert hands.most_running == 2
     outputs = [block.output for block in scene.narrator.all("tool_results")[0]]
     assert all(output.startswith("Interrupted") for output in outputs)

@@ -24,6 +24,7 @@ from hermes_ws.agent.deeds import (
 )
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.ports import Level, NoAnswerer, Pipe, Redaction, Said
+from hermes_ws.agent.ports import Told as Noted
 from hermes_ws.agent.request import TurnRequest, TurnSettings
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, Usage
@@ -56,6 +57,7 @@ class NarratorTwin:
         self.thought: dict[str, str] = {}
         self.progress: dict[str, str] = {}
         self.metered = (0, 0)
+        self.rules: list[str] = []
         self.before: Callable[[str], Awaitable[None]] | None = None
         self._messages = 0
 
@@ -115,6 +117,11 @@ class NarratorTwin:
     ) -> None:
         await self._say("compaction_complete", (summary, first_kept, covered, tokens_before, tokens_after))
 
+    async def rules_read(self, files: Sequence[str], problems: Sequence[Noted]) -> None:
+        self.rules = list(files)
+        for each in problems:
+            await self.notice("warning", each.type, each.message, each.hint)
+
     async def notice(self, level: Level, type: str, message: str, hint: str = "") -> None:
         await self._say("notice", (level, type, message, hint))
 
@@ -143,6 +150,7 @@ class HandsTwin:
     background: dict[str, Background] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     passwords: list[str | None] = field(default_factory=list)
+    listed: list[Path] = field(default_factory=list)
     gains_rights: bool = False
     here: bool = True
 
@@ -199,9 +207,12 @@ class HandsTwin:
         self, path: Path, *, depth: int, limit: int, hidden: bool = False, pattern: str | None = None
     ) -> Listing:
         await trio.lowlevel.checkpoint()
+        self.listed.append(path)
         names = [Path(name).relative_to(path) for name in self.files if Path(name).is_relative_to(path)]
         found = [name for name in sorted(names) if len(name.parts) <= depth and (not pattern or name.match(pattern))]
         entries = [ListedEntry(str(name), "file", len(self.files[str(path / name)])) for name in found[:limit]]
+        folders = {name.parts[0] for name in names if len(name.parts) > 1 and depth == 1 and not pattern}
+        entries += [ListedEntry(name, "directory", 0) for name in sorted(folders)] if hidden else []
         return Listing(entries, more=len(found) > limit)
 
     async def search_files(

@@ -13,6 +13,7 @@ def config(model: ChatServer, **more: float) -> str:
     return (
         "model:\n  provider: mine\n  name: m\n"
         + lines
+        + "agent: {titles: words}\n"
         + f"providers:\n  mine:\n    kind: openai\n    base_url: {model.base_url}\n    api_key: ${{KEY}}\n"
     )
 

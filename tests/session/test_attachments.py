@@ -23,7 +23,7 @@ async def test_the_model_gets_pictures_and_the_text_of_files(house: House, nurse
     server.port = listeners[0].socket.getsockname()[1]
     server.answers = [saying("a cat"), saying("still a cat")]
     provider = f'{{kind: openai, base_url: "{server.base_url}", api_key: x}}'
-    settings = f"model: {{provider: mine, name: m}}\nproviders: {{mine: {provider}}}\n"
+    settings = f"agent: {{titles: words}}\nmodel: {{provider: mine, name: m}}\nproviders: {{mine: {provider}}}\n"
     house.home("default", config=settings, env="MY_KEY=abcdef1234567890\n")
     async with house.served():
         runtime = await house.runtime()

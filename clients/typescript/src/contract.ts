@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "41c6d749925d1276";
+export const CONTRACT_DIGEST = "1e0f7b3777cb6c19";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1728,6 +1728,7 @@ export interface SessionDescription {
   updated_at: number;
   launch: Record<string, JsonValue>;
   info: Record<string, JsonValue>;
+  rules: Array<string>;
   threads: Array<ThreadNode>;
 }
 

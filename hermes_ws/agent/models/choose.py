@@ -132,6 +132,7 @@ def _model(scope: ProfileScope, provider: str, name: str, wanted: _Wanted) -> Mo
         patience=patience,
         redact=scope.secrets.redact,
         mint=mint,
+        provider=provider,
     )
 
 

@@ -67,9 +67,10 @@ class HttpModel:
         redact: Callable[[str], str],
         mint: Mint | None = None,
         jitter: Callable[[], float] = random.random,
+        provider: str | None = None,
     ) -> None:
         self.name = name
-        self.provider = dialect.provider
+        self.provider = provider or dialect.provider
         self._endpoint = endpoint
         self._dialect = dialect
         self._patience = patience

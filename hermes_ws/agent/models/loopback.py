@@ -14,6 +14,7 @@ from typing import Final, final
 
 import trio
 
+from hermes_ws.agent import titling
 from hermes_ws.agent.compaction import INSTRUCTIONS
 from hermes_ws.agent.history import calls_of, results_of, text_of
 from hermes_ws.agent.models.model import (
@@ -68,8 +69,9 @@ class LoopbackModel:
 
 
 async def _reply(request: ModelRequest) -> AsyncGenerator[Piece, None]:
-    if request.system == INSTRUCTIONS:
-        async for piece in _summary(request):
+    aside = {INSTRUCTIONS: _summary, titling.INSTRUCTIONS: _title}.get(request.system)
+    if aside is not None:
+        async for piece in aside(request):
             yield piece
         return
     asked = _last_question(request.messages)
@@ -105,6 +107,15 @@ async def _summary(request: ModelRequest) -> AsyncGenerator[Piece, None]:
     await trio.lowlevel.checkpoint()
     yield TextPiece(f"{len(said)} lines were summarised. The user said: {quoted}.")
     yield UsagePiece(sum(len(line.split()) for line in said), 1)
+    yield EndPiece("stop")
+
+
+async def _title(request: ModelRequest) -> AsyncGenerator[Piece, None]:
+    """What a conversation is called here: what its user said first."""
+    said = [line for message in request.messages for line in text_of(message).splitlines()]
+    asked = "\n".join(line.removeprefix("user> ") for line in said if line.startswith("user> "))
+    await trio.lowlevel.checkpoint()
+    yield TextPiece(titling.first_words(asked))
     yield EndPiece("stop")
 
 

@@ -86,7 +86,11 @@ class Graph(Result):
 
 
 class SessionDescription(Result):
-    """A session as it is stored, and as it is now. `launch` is what it was made with, without secrets."""
+    """A session as it is stored, and as it is now. `launch` is what it was made with, without secrets.
+
+    `rules` are the files with rules of its directory that its last turn went by, as seen from there; none before its
+    first turn since it was opened.
+    """
 
     session_id: str
     profile: str
@@ -101,6 +105,7 @@ class SessionDescription(Result):
     updated_at: float
     launch: dict[str, JsonValue]
     info: dict[str, JsonValue]
+    rules: list[str]
     threads: list[ThreadNode]
 
 
