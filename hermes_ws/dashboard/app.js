@@ -3,7 +3,7 @@
 import { element, put } from "./dom.js";
 import { Gateway, Unknown } from "./gateway.js";
 import { Inbox } from "./inbox.js";
-import { PAGE, search, sessions } from "./listing.js";
+import { Listing, PAGE, search } from "./listing.js";
 import { manage } from "./manage.js";
 import { Notices } from "./notices.js";
 import { Pane } from "./pane.js";
@@ -29,6 +29,7 @@ class Page {
       search: (query) => search(this.gateway, [...this.profile.options].map((option) => option.value), query),
       older: () => this.look(true),
     });
+    this.listing = new Listing(this.gateway);
     this.notices = new Notices();
     /** How many sessions the list is to hold; it grows when older ones are asked for. */
     this.wanted = PAGE;
@@ -99,6 +100,7 @@ class Page {
 
   /** @param {{ready: any, restarted: boolean}} told */
   async ready({ ready, restarted }) {
+    this.listing.forget();
     this.offer(ready.profiles);
     if (this.panes.length) put(this.state, text("catchingUp"));
     await this.look();
@@ -111,7 +113,12 @@ class Page {
   take(event) {
     if (event.type === "request.cancel" || event.type === "request.settled") this.settled(event.payload.id);
     if (event.type === "profiles.changed") this.profiles();
-    if (event.type === "sessions.changed" || event.type.startsWith("execution.")) this.lookSoon();
+    if (event.type === "sessions.changed" || event.type.startsWith("execution.")) {
+      const changed = event.payload.session_id ?? event.session_id;
+      if (changed) this.listing.touched.add(changed);
+      else this.listing.forget();
+      this.lookSoon();
+    }
     for (const pane of this.panes) if (pane.sessionId === event.session_id) pane.take(event);
   }
 
@@ -154,7 +161,7 @@ class Page {
     if (!this.gateway.up) return;
     if (further) this.wanted = this.list.rows.length + PAGE;
     const { filter } = this.list;
-    const { rows, more } = await sessions(this.gateway, filter, this.wanted);
+    const { rows, more } = await this.listing.look(filter, this.wanted);
     if (filter === this.list.filter) this.list.set(rows, more);
   }
 

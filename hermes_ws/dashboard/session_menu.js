@@ -17,6 +17,10 @@ export function sessionMenu(pane) {
       },
       text(label),
     );
+  const pin = pick("pin", () => pane.change("pin", { pinned: true }));
+  const unpin = pick("unpin", () => pane.change("pin", { pinned: false }));
+  const archive = pick("archive", () => pane.change("archive", { archived: true }));
+  const unarchive = pick("unarchive", () => pane.change("archive", { archived: false }));
   const details = element(
     "details.menu",
     {},
@@ -33,15 +37,23 @@ export function sessionMenu(pane) {
         const done = await pane.change("compress", {});
         if (done && !done.result.compressed) pane.note(text("nothingToCompact"));
       }),
-      pick("pin", () => pane.change("pin", { pinned: true })),
-      pick("unpin", () => pane.change("pin", { pinned: false })),
-      pick("archive", () => pane.change("archive", { archived: true })),
-      pick("unarchive", () => pane.change("archive", { archived: false })),
+      pin,
+      unpin,
+      archive,
+      unarchive,
       pick("removeSession", async () => {
         if ((await pane.change("delete", {}, () => confirm(text("removeSure")))) !== null) pane.page.close(pane);
       }),
     ),
   );
+  // What it is already is not offered.
+  details.addEventListener("toggle", () => {
+    const { pinned, archived } = pane.conversation.info;
+    pin.toggleAttribute("hidden", pinned === true);
+    unpin.toggleAttribute("hidden", pinned !== true);
+    archive.toggleAttribute("hidden", archived === true);
+    unarchive.toggleAttribute("hidden", archived !== true);
+  });
   details.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     details.removeAttribute("open");

@@ -227,7 +227,12 @@ def page(
     if len(rows) <= limit:
         return found, None
     last = found[-1].record
-    return found, f"{int(last.pinned)}~{last.updated_at!r}~{last.session_id}"
+    return found, place(last.pinned, last.updated_at, last.session_id)
+
+
+def place(pinned: bool, updated_at: float, session_id: str) -> str:
+    """What to pass as `before` for what follows this session in a list, be it of one profile or of several."""
+    return f"{int(pinned)}~{updated_at!r}~{session_id}"
 
 
 def summary(connection: sqlite3.Connection, record: SessionRecord) -> SessionSummary:

@@ -23,6 +23,7 @@ from hermes_ws.contract.methods.sessions import (
     SteerParams,
 )
 from hermes_ws.contract.methods.threads import Snapshot
+from hermes_ws.journal.sessions import place
 from hermes_ws.methods.authority import check_directory
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall, ServerCall, ThreadCall
@@ -55,20 +56,28 @@ async def list_sessions(call: ServerCall, params: ListParams) -> SessionList:
         runtime = await call.open(params.profile)
         with bind(Bound(runtime.scope, call.attachment.id, None, None)):
             return await runtime.sessions.list(params)
-    if params.before is not None:
-        raise InvalidParams("before pages one profile at a time; name the profile.", path="before")
     rows: list[SessionRow] = []
+    further = False
     for row in call.host.listing():
         if not call.may_address(row.name):
             continue
         try:
             runtime = await call.open(row.name)
             with bind(Bound(runtime.scope, call.attachment.id, None, None)):
-                rows += (await runtime.sessions.list(params)).sessions
+                page = await runtime.sessions.list(params)
+        except InvalidParams:
+            raise
         except HermesError:
             continue
-    rows.sort(key=lambda each: each.updated_at, reverse=True)
-    return SessionList(sessions=rows[: params.limit])
+        rows += page.sessions
+        further = further or page.next is not None
+    # The order of each profile's own pages, so that one place in it means the same in all of them.
+    rows.sort(key=lambda each: (each.pinned, each.updated_at, each.session_id), reverse=True)
+    further = further or len(rows) > params.limit
+    rows = rows[: params.limit]
+    last = rows[-1] if further and rows else None
+    following = place(last.pinned, last.updated_at, last.session_id) if last else None
+    return SessionList(sessions=rows, next=following)
 
 
 @handles(SESSION_RESUME)

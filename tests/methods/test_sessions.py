@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,39 @@ def test_a_list_is_paged_and_filtered(client: Client) -> None:
     assert seen == made[::-1]
     assert client.call("session.list", source="dashboard", state="running")["sessions"] == []
     assert client.call("session.list", agent="no-such-agent")["sessions"] == []
+
+
+def test_the_list_of_all_profiles_is_paged_with_the_pinned_ones_first(client: Client) -> None:
+    made = [
+        client.call("session.create", source="desktop", subscribe=False, profile=("default", "second")[at % 2])
+        for at in range(7)
+    ]
+    for one in (made[0], made[1]):
+        client.call(
+            "session.mutate",
+            session_id=one["session_id"],
+            request_id=f"pin-{one['session_id']}",
+            expected_revision=one["revision"],
+            operation="pin",
+            payload={"pinned": True},
+        )
+    seen: list[dict[str, Any]] = []
+    before = None
+    while True:
+        page = client.call("session.list", source="desktop", limit=3, profile="*", before=before)
+        seen += page["sessions"]
+        before = page["next"]
+        assert len(page["sessions"]) == 3 or before is None
+        if before is None:
+            break
+    ids = [row["session_id"] for row in seen]
+    assert sorted(ids) == sorted(each["session_id"] for each in made), "each of them once"
+    assert {row["session_id"] for row in seen[:2]} == {made[0]["session_id"], made[1]["session_id"]}
+    assert ids[2:] == [each["session_id"] for each in made[:1:-1]]
+    assert {row["profile"] for row in seen} == {"default", "second"}
+    with pytest.raises(Refused) as refused:
+        client.call("session.list", profile="*", before="nowhere")
+    assert refused.value.type == "invalid_params"
 
 
 def test_an_open_session_is_in_the_list_of_those(client: Client, session: str) -> None:

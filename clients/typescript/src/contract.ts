@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "1e0f7b3777cb6c19";
+export const CONTRACT_DIGEST = "ee9643a4312228a6";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -945,7 +945,7 @@ export interface Limits {
   waiting_bytes: number;
 }
 
-/** Which sessions to list; newest first. `profile: "*"` means all that the caller may see. */
+/** Which sessions to list; pinned ones first, then the newest. `profile: "*"` means all that the caller may see. */
 export interface ListParams {
   profile?: string | null;
   limit?: number;

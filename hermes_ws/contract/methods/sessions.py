@@ -100,7 +100,7 @@ class Created(Result):
 
 
 class ListParams(Params):
-    """Which sessions to list; newest first. `profile: "*"` means all that the caller may see."""
+    """Which sessions to list; pinned ones first, then the newest. `profile: "*"` means all that the caller may see."""
 
     profile: str | None = Field(default=None, max_length=64)
     limit: int = Field(default=50, ge=1, le=200)
