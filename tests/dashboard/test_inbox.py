@@ -127,7 +127,7 @@ def test_a_secret_is_typed_in_unseen_or_not_given(visit: Visit, server: Server) 
 def test_an_agent_that_used_its_turns_goes_on_or_stops(visit: Visit) -> None:
     page = visit()
     start_session(page, "careful")
-    say(page, "\n/do say next\n".join([tool("todo")] * 4) + "\n/do say the end of it")
+    say(page, "\n/do say next\n".join([tool("todo")] * 3) + "\n/do say the end of it")
     question = asked(page, "continue")
     expect(question).to_contain_text("Turns until now: 2")
     question.get_by_role("button", name="Go on").click()
