@@ -226,6 +226,7 @@ class Batch:
                 name=call.block.name,
                 output=self._outcomes[call.block.call_id].output,
                 is_error=self._outcomes[call.block.call_id].is_error,
+                images=[picture.block() for picture in self._outcomes[call.block.call_id].pictures],
             )
             for call in self._calls
         ]

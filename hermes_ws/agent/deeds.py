@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
+
+from hermes_ws.contract.content import ImageBlock
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that a tool gave, of a kind that can be shown."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+    def block(self) -> ImageBlock:
+        """It, as messages and events name it; the content is kept as the blob of this hash."""
+        return ImageBlock(blob=hashlib.sha256(self.data).hexdigest(), media_type=self.media_type)
 
 
 @final
@@ -12,7 +28,8 @@ from typing import Literal, final
 class ToolOutcome:
     """What a tool gave: `output` as the model reads it. `truncated` when something was left out of it.
 
-    `whole` is all of it, redacted, with the colours of a terminal, where `output` is less; it is kept as a blob.
+    `whole` is all of it, redacted, with the colours of a terminal, where `output` is less; it is kept as a blob, and so
+    are the `pictures`, which the person sees.
     """
 
     output: str
@@ -20,6 +37,7 @@ class ToolOutcome:
     truncated: bool = False
     duration_ms: int = 0
     whole: str | None = None
+    pictures: tuple[Picture, ...] = ()
 
 
 @final

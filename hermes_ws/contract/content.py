@@ -25,7 +25,7 @@ class ReasoningBlock(Result):
 
 
 class ImageBlock(Result):
-    """A picture that the user attached: the hash of its content, which `blob.get` gives, and its media type."""
+    """A picture that the user attached or a tool gave: the hash of its content, which `blob.get` gives; its type."""
 
     type: Literal["image"] = "image"
     blob: str
@@ -53,13 +53,14 @@ class ToolCallBlock(Result):
 
 
 class ToolResultBlock(Result):
-    """What a tool answered, as the model sees it."""
+    """What a tool answered, as the model sees it. `images` are the pictures that came with it, for the person."""
 
     type: Literal["tool_result"] = "tool_result"
     call_id: str
     name: str
     output: str
     is_error: bool = False
+    images: list[ImageBlock] = []
 
 
 Attachment = Annotated[ImageBlock | FileBlock, Field(discriminator="type")]

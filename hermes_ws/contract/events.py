@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
-from hermes_ws.contract.content import Block, Role, Usage
+from hermes_ws.contract.content import Block, ImageBlock, Role, Usage
 from hermes_ws.contract.model import Result
 from hermes_ws.contract.questions import OperationTarget
 from hermes_ws.contract.registry import Event, event
@@ -197,7 +197,7 @@ class ToolProgress(Result):
 
 
 class ToolComplete(Result):
-    """What a tool gave."""
+    """What a tool gave. `blob` has all of it where the event has a part; `images` are pictures that came with it."""
 
     call_id: str
     name: str
@@ -206,6 +206,7 @@ class ToolComplete(Result):
     duration_ms: int
     truncated: bool = False
     blob: str | None = None
+    images: list[ImageBlock] = []
 
 
 class RequestOpened(Result):

@@ -14,7 +14,7 @@ from typing import Final, final
 import orjson
 
 from hermes_ws.contract.content import Block, Message, ToolCallBlock, ToolResultBlock
-from hermes_ws.contract.events import ExecutionLost, MessageComplete
+from hermes_ws.contract.events import ExecutionLost, MessageComplete, ToolComplete
 from hermes_ws.contract.questions import APPROVAL, CONTINUE
 from hermes_ws.journal import admissions, messages, questions
 from hermes_ws.journal.address import ThreadKey
@@ -140,7 +140,10 @@ def _close_batch(tx: Transaction, key: ThreadKey, generation: int, admission_id:
         end = done.get(call.call_id)
         output = NOT_STARTED if end is None else str(end["output"])
         failed = end is None or bool(end["is_error"])
-        blocks.append(ToolResultBlock(call_id=call.call_id, name=call.name, output=output, is_error=failed))
+        images = [] if end is None else ToolComplete.model_validate(end).images
+        blocks.append(
+            ToolResultBlock(call_id=call.call_id, name=call.name, output=output, is_error=failed, images=images)
+        )
     for message in messages.fitting(blocks):
         tell(tx, key, message, generation, admission_id)
 

@@ -169,10 +169,11 @@ class Narration:
         blob: Blob | None = None
         if len(output) < len(outcome.output) or whole != outcome.output:
             blob = await blobs.put(whole.encode(errors="replace"))
+        pictures = [await blobs.put(picture.data) for picture in outcome.pictures]
 
         def work(tx: Transaction) -> None:
-            if blob is not None:
-                blobs.use(tx, blob, self._key)
+            for used in (*pictures, *(() if blob is None else (blob,))):
+                blobs.use(tx, used, self._key)
             complete = ToolComplete(
                 call_id=call.call_id,
                 name=call.name,
@@ -181,6 +182,7 @@ class Narration:
                 duration_ms=outcome.duration_ms,
                 truncated=outcome.truncated or output is not outcome.output,
                 blob=blob.hash if blob is not None else None,
+                images=[picture.block() for picture in outcome.pictures],
             )
             self._append(tx, "tool.complete", complete)
             tx.after_commit(lambda: self._end("tool.progress", call.call_id))

@@ -76,7 +76,7 @@ def test_commands_are_completed_and_carried_out(visit: Visit) -> None:
     say(page, "/title A name by command")
     expect(page.locator(".banner h1")).to_have_text("A name by command")
     say(page, "/nonsense")
-    expect(page.locator(".pane .problem")).to_contain_text("There is no command /nonsense")
+    expect(page.locator(".pane > .problem")).to_contain_text("There is no command /nonsense")
     expect(box).to_have_value("/nonsense")
     say(page, "//etc is a directory")
     expect(page.locator(".message.user .body")).to_have_text(["/etc is a directory"])
@@ -117,6 +117,8 @@ def test_a_picture_and_a_file_go_with_a_message(visit: Visit) -> None:
     expect(page.locator(".pane .state")).to_have_text("")
     page.reload()
     page.locator(".session", has_text="what is this?").first.click()
+    # Pictures are fetched when they come into sight.
+    user.scroll_into_view_if_needed()
     expect(user.locator("img[alt='red.png']")).to_have_js_property("naturalWidth", 1)
     with page.expect_download() as saved:
         user.locator(".file").click()

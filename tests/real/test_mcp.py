@@ -75,7 +75,9 @@ async def test_its_tools_are_used_in_a_turn_over_its_pipes(house: House, program
         assert echo == "Echo: hello there"
         assert "42" in total
         assert "image/png" in image
-        assert "bytes, not shown]" in image
+        assert "bytes, shown to the person]" in image
+        assert [each["media_type"] for each in told[2]["images"]] == ["image/png"]
+        assert (await runtime.journal.blobs.read(told[2]["images"][0]["blob"])).startswith(b"\x89PNG")
         assert "temperature" in structured
         assert "completed" in long
         assert told[-1]["is_error"]

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "ee9643a4312228a6";
+export const CONTRACT_DIGEST = "664aba9b5ed30204";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -872,7 +872,7 @@ export interface Graph {
   subagents: Array<ThreadNode>;
 }
 
-/** A picture that the user attached: the hash of its content, which `blob.get` gives, and its media type. */
+/** A picture that the user attached or a tool gave: the hash of its content, which `blob.get` gives; its type. */
 export interface ImageBlock {
   type?: "image";
   blob: string;
@@ -2196,7 +2196,7 @@ export interface ToolCallBlock {
   arguments: Record<string, JsonValue>;
 }
 
-/** What a tool gave. */
+/** What a tool gave. `blob` has all of it where the event has a part; `images` are pictures that came with it. */
 export interface ToolComplete {
   call_id: string;
   name: string;
@@ -2205,6 +2205,7 @@ export interface ToolComplete {
   duration_ms: number;
   truncated?: boolean;
   blob?: string | null;
+  images?: Array<ImageBlock>;
 }
 
 /** Output of a running tool, after what this subscriber already has. */
@@ -2214,13 +2215,14 @@ export interface ToolProgress {
   text: string;
 }
 
-/** What a tool answered, as the model sees it. */
+/** What a tool answered, as the model sees it. `images` are the pictures that came with it, for the person. */
 export interface ToolResultBlock {
   type?: "tool_result";
   call_id: string;
   name: string;
   output: string;
   is_error?: boolean;
+  images?: Array<ImageBlock>;
 }
 
 /** A tool call begins, after it was allowed. */
