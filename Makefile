@@ -6,7 +6,7 @@ PORT   ?= 8787
 STATE  ?= $(if $(XDG_STATE_HOME),$(XDG_STATE_HOME),$(HOME)/.local/state)/hermes-ws
 READY  := $(VENV)/.ready
 
-.PHONY: setup serve test check bench docs clean
+.PHONY: setup serve test check coverage bench docs clean
 
 setup: $(READY)
 
@@ -38,6 +38,10 @@ check: setup
 	$(BIN)/codespell hermes_ws tests bench docs profiles README.md CHANGELOG.md
 	$(BIN)/basedpyright
 	$(BIN)/python -m pytest -q tests/test_house.py tests/contract tests/wire tests/scope
+
+# How much of each room its own tests go through; fails when one is below its figure (tests/room_coverage.py).
+coverage: setup
+	$(BIN)/python -m tests.room_coverage
 
 bench: setup
 	$(BIN)/python -m bench

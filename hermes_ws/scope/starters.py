@@ -36,12 +36,16 @@ def disarmed(config: ProfileConfig) -> tuple[ProfileConfig, tuple[str, ...]]:
     for section_name, setting in SETTINGS:
         section = cast("BaseModel", update.get(section_name, getattr(config, section_name)))
         if getattr(section, setting, None):
-            default = cast("object", type(section).model_fields[setting].get_default(call_default_factory=True))
-            update[section_name] = section.model_copy(update={setting: default})
+            update[section_name] = _without(section, setting)
             off.append(f"{section_name}.{setting}")
     providers = dict(cast("Mapping[str, BaseModel]", config.providers))
     for name, provider in config.providers.items():
         if getattr(provider, PROVIDER_SETTING, None):
-            providers[name] = provider.model_copy(update={PROVIDER_SETTING: None})
+            providers[name] = _without(provider, PROVIDER_SETTING)
             off.append(f"providers.{name}.{PROVIDER_SETTING}")
     return config.model_copy(update={**update, "providers": providers}), tuple(off)
+
+
+def _without(section: BaseModel, setting: str) -> BaseModel:
+    default = cast("object", type(section).model_fields[setting].get_default(call_default_factory=True))
+    return section.model_copy(update={setting: default})

@@ -11,6 +11,7 @@ from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.content import SUMMARY_ID, summary_message
 from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.events import Envelope
+from hermes_ws.contract.methods.prompts import SubmitParams
 from hermes_ws.contract.registry import Order, Right, Scope, method
 from hermes_ws.contract.validation import read_params
 from hermes_ws.wire.negotiation import UNSPOKEN
@@ -108,3 +109,12 @@ def test_a_summary_is_a_message_that_says_what_it_is() -> None:
 
 def test_a_client_that_turned_out_not_to_know_a_kind_is_not_asked_again() -> None:
     assert "approval" not in UNSPOKEN.without("approval").server_requests
+
+
+def test_what_steers_an_execution_takes_no_files() -> None:
+    sent = {"session_id": "s-1", "input_id": "i-1", "text": "hello", "mode": "steer"}
+    read_params(SubmitParams, sent)
+    with pytest.raises(InvalidParams, match="words"):
+        read_params(
+            SubmitParams, {**sent, "attached": [{"blob": "0" * 64, "name": "a.txt", "media_type": "text/plain"}]}
+        )

@@ -262,3 +262,27 @@ def test_any_value_of_a_section_is_taken_or_refused(section: str, value: object)
         return
     assert not isinstance(value, datetime.date) or section == "foreign"
     public_view(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("quick_commands: {x: {type: exec}}", "lacks what it does"),
+        ("quick_commands: {x: {type: alias, command: ls}}", "lacks what it does"),
+        ("secrets: {sources: [{kind: command}]}", "`command` is what a source of kind command runs"),
+        ("secrets: {sources: [{kind: command, command: [vault, '${TOKEN}']}]}", "name the secret in `env`"),
+        ("mcp_servers: {x: {}}", "either a `command` or a `url`"),
+        ("mcp_servers: {x: {command: server, url: 'https://tools.example/mcp'}}", "either a `command` or a `url`"),
+    ],
+)
+def test_what_does_not_go_together_says_so(text: str, told: str) -> None:
+    assert told in refusal(text).message
+
+
+def test_settings_know_whether_there_is_any_hook() -> None:
+    assert not parse("").hooks
+    assert parse("hooks: {tool_before: [{command: ./check}]}").hooks
+
+
+def test_a_tool_server_that_is_switched_off_may_be_half_written() -> None:
+    assert not parse("mcp_servers: {x: {enabled: false}}").mcp_servers["x"].enabled

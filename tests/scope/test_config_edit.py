@@ -195,3 +195,34 @@ def test_what_is_wrong_within_a_value_is_told_by_its_place(tmp_path: Path) -> No
     with pytest.raises(InvalidParams) as refused:
         set_setting(path, "agent.max_turns", 0)
     assert refused.value.data["path"] == "value"
+
+
+def test_a_file_is_not_made_larger_than_one_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(COMMENTED)
+    monkeypatch.setattr("hermes_ws.scope.config_edit.CONFIG_BYTES", len(COMMENTED) + 10)
+    with pytest.raises(InvalidParams, match="larger"):
+        set_setting(path, "agent.default", "x" * 100)
+    assert path.read_bytes() == COMMENTED
+    secrets = tmp_path / ".env"
+    monkeypatch.setattr("hermes_ws.scope.config_edit.ENV_BYTES", 20)
+    with pytest.raises(InvalidParams, match="larger"):
+        set_secret(secrets, "TOKEN", "x" * 100)
+    assert not secrets.exists()
+
+
+def test_a_named_mapping_is_not_changed_where_else_it_is_used() -> None:
+    text = b"providers:\n  one: &shared\n    kind: openai\n    base_url: https://a.example/v1\n  two: *shared\n"
+    after = YAML(typ="safe").load(edited(text, "providers.two", {"kind": "openai", "base_url": "https://b.example/v1"}))
+    assert after["providers"]["one"]["base_url"] == "https://a.example/v1"
+    assert after["providers"]["two"]["base_url"] == "https://b.example/v1"
+
+
+def test_what_is_not_there_is_not_taken_out() -> None:
+    for key in ("model.max_tokens", "agent.default", "nothing.there.at.all"):
+        assert edited(COMMENTED, key, None) == COMMENTED
+
+
+def test_what_a_new_mapping_leaves_out_goes() -> None:
+    text = b"providers:\n  one:\n    kind: openai   # speaks it\n    base_url: https://a.example/v1\n"
+    assert edited(text, "providers.one", {"kind": "openai"}) == b"providers:\n  one:\n    kind: openai   # speaks it\n"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_ws.contract.errors import ProfileUnusable
+from hermes_ws.scope import dotenv
 from hermes_ws.scope.dotenv import PROBLEMS, load, parse, render
 
 VALUES = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60)
@@ -139,3 +140,9 @@ def test_any_text_is_read_or_reported(text: str) -> None:
     lines = text.count("\n") + text.count("\r") + 1
     assert all(1 <= problem.line <= lines for problem in parsed.problems)
     assert all("\0" not in value for value in parsed.values.values())
+
+
+def test_a_value_is_added_after_a_last_line_that_has_no_end() -> None:
+    assert dotenv.with_value("A=1", "B", "2") == 'A=1\nB="2"\n'
+    assert dotenv.with_value("", "B", "2") == 'B="2"\n'
+    assert dotenv.with_value("A=1\n", "B", None) == "A=1\n"

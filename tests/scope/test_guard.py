@@ -299,3 +299,20 @@ def test_what_trips_is_told_where_it_trips_also_when_it_is_swallowed(
     assert str(b.home.path) in what
     assert "test_what_trips_is_told" in stack
     assert watch.tripped() == 1
+
+
+@pytest.mark.parametrize("event", sorted(guard.SOCKET_EVENTS))
+def test_a_socket_in_a_home_is_watched_and_no_other(a: ProfileScope, event: str) -> None:
+    there = Guard(HomesRoot.directory(a.home.path.parent))
+    there.arm()
+    inside = f"{a.home.path}/run/gateway.sock"
+    for address in (inside, inside.encode()):
+        with pytest.raises(GuardTripped, match="reached a socket"):
+            there.hook(event, (None, address))
+        with permit(a.home):
+            there.hook(event, (None, address))
+        with bind(Bound(a)):
+            there.hook(event, (None, address))
+    for address in (("127.0.0.1", 80), "\0abstract", b"\0abstract", "/run/elsewhere.sock", "", None):
+        there.hook(event, (None, address))
+    assert there.tripped() == 2

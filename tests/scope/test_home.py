@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_ws.contract.errors import ProfileUnknown, ProfileUnusable
+from hermes_ws.contract.errors import InvalidParams, ProfileUnknown, ProfileUnusable
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
 
@@ -191,3 +191,12 @@ def test_every_path_of_a_home_lies_in_it() -> None:
     paths = [getattr(home, name) for name in vars(type(home)) if isinstance(vars(type(home))[name], property)]
     assert len(paths) >= 17
     assert all(path.is_relative_to("/homes/b/") and path != home.path for path in paths)
+
+
+def test_a_profile_that_is_made_has_its_place_and_no_name_with_a_meaning(classic_root: Path, directory: Path) -> None:
+    made = ProfileName("made")
+    assert HomesRoot.classic(classic_root).place(made) == classic_root / "profiles" / "made"
+    assert HomesRoot.directory(directory).place(made) == directory / "made"
+    for name in (DEFAULT, ROOT):
+        with pytest.raises(InvalidParams, match="has a meaning"):
+            HomesRoot.classic(classic_root).place(name)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes_ws.contract.errors import ProfileUnknown, ProfileUnusable
 from hermes_ws.scope.home import ProfileHome
-from hermes_ws.scope.identity import ProfileName, mint_identity, read_identity
+from hermes_ws.scope.identity import ProfileName, mint_identity, read_identity, rename_identity
 
 NO_NAMES = (
     "../../x", "..", ".", "/etc", "a/b", "ok/../evil", "../evil", "", " ", "a b", "a\0", "a\n", "A", "Work", "work.",
@@ -90,3 +90,10 @@ def test_an_identity_may_carry_more_than_this_version_knows(home: ProfileHome) -
     minted = mint_identity(home, ProfileName("work"))
     home.identity.write_text(json.dumps({**json.loads(home.identity.read_text()), "tags": ["x"]}))
     assert read_identity(home) == minted
+
+
+def test_a_home_keeps_its_identity_under_another_name(home: ProfileHome) -> None:
+    minted = mint_identity(home, ProfileName("work"))
+    renamed = rename_identity(home, minted, ProfileName("play"))
+    assert (renamed.name, renamed.id, renamed.origin) == ("play", minted.id, minted.origin)
+    assert read_identity(home) == renamed

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -132,3 +133,18 @@ def test_the_same_home_below_another_root_is_the_same_profile(make_home: MakeHom
     scope = load_scope(ProfileName("alias"), home, launch_secrets=None, loaded=1, homes=root.homes_paths())
     assert scope.identity.name == "alias"
     assert load(home).identity == scope.identity
+
+
+def test_what_the_sources_gave_fills_in_a_scope(b: ProfileScope) -> None:
+    filled = b.with_sources({"SHARED": "from-a-source-1", "GIVEN": "from-a-source-2"})
+    assert filled.secrets.reveal("GIVEN") == "from-a-source-2"
+    assert filled.secrets.reveal("SHARED") == b.secrets.reveal("SHARED")
+    assert (filled.home, filled.loaded) == (b.home, b.loaded)
+
+
+def test_a_home_that_is_gone_is_not_made_again(make_home: MakeHome, load: Load) -> None:
+    home = make_home("b")
+    shutil.rmtree(home.path)
+    with pytest.raises(ProfileUnusable, match="is gone"):
+        load(home)
+    assert not home.path.exists()

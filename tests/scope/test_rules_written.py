@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_ws.contract.errors import ProfileUnusable
+from hermes_ws.contract.errors import InvalidParams, ProfileUnusable
 from hermes_ws.scope.config import load_config
 from hermes_ws.scope.config_edit import add_rules
 
@@ -77,3 +77,12 @@ def test_a_rule_is_about_one_thing(tmp_path: Path, more: str) -> None:
     path.write_text(f"approvals: {{rules: [{{tool: terminal, decision: allow, {more}}}]}}\n")
     with pytest.raises(ProfileUnusable):
         load_config(path)
+
+
+def test_a_file_is_not_made_larger_than_one_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(WRITTEN)
+    monkeypatch.setattr("hermes_ws.scope.config_edit.CONFIG_BYTES", len(WRITTEN) + 10)
+    with pytest.raises(InvalidParams, match="larger"):
+        add_rules(path, [NEW], ASKING)
+    assert path.read_text() == WRITTEN

@@ -81,3 +81,18 @@ def test_any_text_expands_or_is_refused(text: str) -> None:
         return
     if "$" not in text:
         assert expanded == text
+
+
+def test_what_sources_give_fills_in_and_replaces_nothing() -> None:
+    secrets = Secrets({"MINE": "value-mine-01"}, plain=frozenset({"CITY"}))
+    filled = secrets.filled_in({"MINE": "another-0001", "MORE": "value-more-01"})
+    assert (filled.reveal("MINE"), filled.reveal("MORE")) == ("value-mine-01", "value-more-01")
+    assert secrets.names() == {"MINE"}
+    assert filled.redact("value-more-01") == "«secret:MORE»"
+
+
+def test_what_is_to_be_covered_as_well_is_shown_by_its_name() -> None:
+    secrets = Secrets({"MINE": "value-mine-01"}).hiding({"login": "hunter22-hunter22"})
+    shown = secrets.redact("typed hunter22-hunter22 and value-mine-01")
+    assert shown == "typed «secret:login» and «secret:MINE»"
+    assert secrets.names() == {"MINE"}

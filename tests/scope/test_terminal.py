@@ -168,3 +168,43 @@ def test_a_directory_that_the_user_may_not_read_is_refused(
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != work)  # Root may read everything.
     with pytest.raises(DirectoryRefused, match="may not read"):
         policy(home, root, user).check_directory(work, home=home, homes=root.homes_paths())
+
+
+def test_a_directory_on_another_machine_is_taken_as_it_is(home: ProfileHome, root: HomesRoot, user: Path) -> None:
+    remote = policy(home, root, user, backend="ssh", remote={"host": "far.example"}, cwd="~/src")
+    assert remote.cwd == Path("~/src")
+    assert remote.remote is not None
+    for directory, taken in ((home.user, Path("~")), (Path("/srv"), Path("/srv")), (Path("~/src"), Path("~/src"))):
+        assert remote.check_directory(directory, home=home, homes=root.homes_paths()) == taken
+    for directory in (Path("src"), Path("~other/src"), Path("/srv/\0")):
+        with pytest.raises(DirectoryRefused):
+            remote.check_directory(directory, home=home, homes=root.homes_paths())
+
+
+@pytest.mark.parametrize(("backend", "key"), [("ssh", "terminal.remote"), ("docker", "terminal.container")])
+def test_a_backend_elsewhere_says_where(home: ProfileHome, root: HomesRoot, user: Path, backend: str, key: str) -> None:
+    with pytest.raises(ProfileUnusable) as refused:
+        policy(home, root, user, backend=backend)
+    assert refused.value.data["key"] == key
+
+
+def test_what_a_container_sees_of_this_machine_is_granted_like_anything_else(
+    home: ProfileHome, root: HomesRoot, user: Path
+) -> None:
+    def container(*volumes: str) -> TerminalPolicy:
+        return policy(home, root, user, backend="docker", container={"image": "debian:12", "volumes": list(volumes)})
+
+    found = container("~/work:/work:ro", "~/work/project:/project").container
+    assert found is not None
+    assert found.volumes == (f"{user}/work:/work:ro", f"{user}/work/project:/project")
+    for volume in (
+        "~/work",
+        "~/work:work",
+        "~/work:/work:rx",
+        "~/work:/work:ro:z",
+        "~/absent:/x",
+        f"{root.path}:/homes",
+    ):
+        with pytest.raises(ProfileUnusable) as refused:
+            container("~/work:/work", volume)
+        assert refused.value.data["key"] == "terminal.container.volumes[1]"

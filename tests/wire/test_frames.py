@@ -130,3 +130,11 @@ def test_a_batch_is_an_array_of_its_notifications() -> None:
     frames = [event_frame({"type": "notice", "ts": number, "payload": {}}) for number in range(3)]
     batch = json.loads(batch_frame(frames).json)
     assert [each["params"]["ts"] for each in batch] == [0, 1, 2]
+
+
+def test_a_model_that_cannot_be_written_as_it_is_is_written_as_well_as_it_can_be() -> None:
+    reply = reply_frame(7, Notice(level="info", type="t", message="a lone \ud800 surrogate"))
+    assert reply.id == 7
+    assert json.loads(reply.json)["result"]["message"] == "a lone \ufffd surrogate"
+    whole = reply_frame(8, Notice(level="info", type="t", message="plain"))
+    assert (whole.id, json.loads(whole.json)["result"]["message"]) == (8, "plain")
