@@ -1,7 +1,7 @@
 """What it costs to act for a profile: binding, opening a home, keeping one open, and homes that only lie on disk.
 
 References: a plain context variable for the binding, opening and writing one SQLite file for opening a home, and the
-same server over one home for the thousand.
+same server over one home for the thousand. Each takes turns with its reference.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import statistics
 import tempfile
 import time
 import timeit
+from collections.abc import Callable
 from pathlib import Path
 
 import trio
 
 from bench.figure import Figure
+from bench.quiet import first_in_line
 from hermes_ws.hosting.host import Host
 from hermes_ws.scope.current import Bound, bind, bound
 from hermes_ws.scope.environment import StartEnvironment
@@ -26,10 +28,16 @@ from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import load_scope
 from tests.session.house import People
 
-TIMES = 200_000
-ROUNDS = 5
+TIMES = 20_000
+ROUNDS = 25
+"""Many short rounds: on a busy machine some of them are undisturbed."""
+
+STARTS = 7
 HOMES = 40
 """Homes that are opened for the memory of one; with fewer, what the first costs hides the rest."""
+
+WARM = 10
+"""Homes that are opened before memory is looked at: what only the first ones cost is none of the others'."""
 
 ON_DISK = 1000
 
@@ -50,16 +58,17 @@ def binding(place: Path) -> list[Figure]:
     def theirs() -> None:
         plain.reset(plain.set(value))
 
-    def each(function: object, times: int = TIMES) -> float:
-        return min(timeit.repeat(function, number=times, repeat=ROUNDS)) / times * 1e6  # type: ignore[arg-type]
+    def beside(what: str, function: Callable[[], object], other: Callable[[], object]) -> Figure:
+        """Short rounds that take turns; the fastest of each is the one that nothing else disturbed."""
+        times = [(timeit.timeit(function, number=TIMES), timeit.timeit(other, number=TIMES)) for _ in range(ROUNDS)]
+        one, another = (min(each) / TIMES * 1e6 for each in zip(*times, strict=True))
+        return Figure(what, one, another, "µs")
 
-    with bind(value):
-        reading = each(bound)
     plain.set(value)
-    return [
-        Figure("binding a scope", each(ours), each(theirs), "µs"),
-        Figure("reading what is bound", reading, each(plain.get), "µs"),
-    ]
+    found = [beside("binding a scope", ours, theirs)]
+    with bind(value):
+        found.append(beside("reading what is bound", bound, plain.get))
+    return found
 
 
 def resident() -> int:
@@ -71,22 +80,26 @@ def host_of(root: Path) -> Host:
     return Host(HomesRoot.directory(root), start, instance_id="bench", audience=People())
 
 
-async def opening(root: Path) -> tuple[list[float], float]:
-    """Milliseconds of each first opening, and KiB that each open home keeps."""
+async def opening(root: Path) -> tuple[list[float], list[float], float]:
+    """Milliseconds of each first opening and of a plain file after it, and KiB that each open home keeps."""
     times: list[float] = []
+    files: list[float] = []
+    before = 0
     async with trio.open_nursery() as nursery:
         host = host_of(root)
         await nursery.start(host.run)
         await host.open(host.launch)
-        before = resident()
         for number in range(HOMES):
+            if number == WARM:
+                before = resident()
             began = time.perf_counter()
             await host.open(ProfileName(f"h{number:04}"))
             times.append((time.perf_counter() - began) * 1000)
-        kept = (resident() - before) / HOMES / 1024
+            files.append(database(root.parent / f"file{number}.db"))
+        kept = (resident() - before) / (HOMES - WARM) / 1024
         await host.drain(0)
         nursery.cancel_scope.cancel()
-    return times, kept
+    return times, files, kept
 
 
 async def first_answer(root: Path) -> float:
@@ -123,17 +136,16 @@ def homes(root: Path, count: int) -> Path:
 
 
 def figures() -> list[Figure]:
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, first_in_line():
         place = Path(directory).resolve()
         found = binding(homes(place / "binding", 0))
-        opened, kept = trio.run(opening, homes(place / "opened", HOMES))
-        files = [database(place / f"file{number}.db") for number in range(HOMES)]
+        opened, files, kept = trio.run(opening, homes(place / "opened", HOMES))
         found.append(
             Figure("opening a home for the first time", statistics.median(opened), statistics.median(files), "ms")
         )
         found.append(Figure("memory of an open home without work", kept, None, "KiB"))
         many, one = homes(place / "many", ON_DISK), homes(place / "one", 1)
-        took = [(trio.run(first_answer, many), trio.run(first_answer, one)) for _ in range(ROUNDS)]
+        took = [(trio.run(first_answer, many), trio.run(first_answer, one)) for _ in range(STARTS)]
         found.append(
             Figure(
                 f"start with {ON_DISK:,} homes on disk (one)",

@@ -1,4 +1,8 @@
-"""What confinement costs: starting a confined command, warm, beside the same program started plainly; and memory."""
+"""What confinement costs: starting a confined command, warm, beside the same program started plainly; and memory.
+
+Ours and the plain start take turns, command by command, so that what else the machine does falls on both alike. A round
+gives the median of its commands; what is told is the round whose ratio lies in the middle.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,18 @@ from pathlib import Path
 import trio
 
 from bench.figure import Figure
+from bench.quiet import first_in_line
 from hermes_ws.warden import descendants
 from hermes_ws.warden.bubblewrap import Choice, find
 from hermes_ws.warden.grants import Command, Grants
 from hermes_ws.warden.hands import Warden
 
-ROUNDS = 5
+ROUNDS = 7
 COMMANDS = 60
-"""Commands per round: each takes one or two milliseconds."""
+"""Commands per round and kind: each takes one or two milliseconds."""
+
+STARTS = 5
+"""Wardens that are started one after the other: each takes a twentieth of a second."""
 
 PROGRAM = ("/bin/true",)
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
@@ -27,7 +35,8 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 def figures() -> list[Figure]:
     """One line for each way of confining, and one for what a warden weighs."""
-    return trio.run(_measured)
+    with first_in_line():
+        return trio.run(_measured)
 
 
 async def _measured() -> list[Figure]:
@@ -42,40 +51,45 @@ async def _measured() -> list[Figure]:
 
 
 async def _of(directory: Path, name: str, choice: Choice) -> list[Figure]:
-    begun = time.perf_counter()
-    warden = await Warden.start(Grants(write=(directory,)), namespaces=choice)
-    started = time.perf_counter() - begun
+    grants = Grants(write=(directory,))
+    starts: list[float] = []
+    for _ in range(STARTS):
+        begun = time.perf_counter()
+        warden = await Warden.start(grants, namespaces=choice)
+        starts.append(time.perf_counter() - begun)
+        await warden.close()
+    warden = await Warden.start(grants, namespaces=choice)
     command = Command(PROGRAM, directory, ENVIRONMENT, 60, 1000)
-    confined: list[float] = []
-    plain: list[float] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         await warden.run(command)
-        for _ in range(ROUNDS):
-            confined.append(await _each(lambda: warden.run(command)))
-            plain.append(_spawned())
+        rounds = [await _round(lambda: warden.run(command)) for _ in range(ROUNDS)]
         weight = sum(_resident(seen.pid) for seen in descendants.below(os.getpid()))
         await warden.close()
-    spawned, ours = statistics.median(plain) * 1000, statistics.median(confined) * 1000
+    ours, plain = sorted(rounds, key=lambda each: each[0] / each[1])[len(rounds) // 2]
     return [
-        Figure(f"a confined command, warm{name}, beside posix_spawn", ours, spawned, "ms"),
-        Figure(f"starting a warden{name}", started * 1000, None, "ms"),
+        Figure(f"a confined command, warm{name}, beside posix_spawn", ours * 1000, plain * 1000, "ms"),
+        Figure(f"starting a warden{name}", statistics.median(starts) * 1000, None, "ms"),
         Figure(f"memory of a warden{name}", weight / 2**20, None, "MiB"),
     ]
 
 
-async def _each(work: Callable[[], Awaitable[object]]) -> float:
-    begun = time.perf_counter()
+async def _round(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+    """The median seconds of a confined command and of a plain one, which took turns."""
+    ours: list[float] = []
+    plain: list[float] = []
     for _ in range(COMMANDS):
+        begun = time.perf_counter()
         await work()
-    return (time.perf_counter() - begun) / COMMANDS
+        between = time.perf_counter()
+        _spawn()
+        plain.append(time.perf_counter() - between)
+        ours.append(between - begun)
+    return statistics.median(ours), statistics.median(plain)
 
 
-def _spawned() -> float:
-    begun = time.perf_counter()
-    for _ in range(COMMANDS):
-        os.waitpid(os.posix_spawn(PROGRAM[0], PROGRAM, ENVIRONMENT), 0)
-    return (time.perf_counter() - begun) / COMMANDS
+def _spawn() -> None:
+    os.waitpid(os.posix_spawn(PROGRAM[0], PROGRAM, ENVIRONMENT), 0)
 
 
 def _resident(pid: int) -> int:
