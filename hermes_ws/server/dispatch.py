@@ -346,7 +346,9 @@ class Dispatch:
                 self._audience.too_late(connection, id, told.outcome)
 
     async def _note(self, trail: Trail, outcome: str) -> None:
-        """Write down who did what: in the profile that it was done in, or with the launch profile for the server."""
+        """Write down who did what: in the profile that it was done in, or with the launch profile for the server. It is
+        durable when this returns, so that nothing that was acknowledged is missing after a crash.
+        """
         if not trail.method.audited:
             return
         try:
@@ -354,7 +356,7 @@ class Dispatch:
             if runtime is None and trail.on_server:
                 runtime = await self._host.open(self._host.launch)
             if runtime is not None:
-                runtime.audit.note(trail.deed(outcome))
+                await runtime.audit.keep(trail.deed(outcome))
         except (HermesError, RuntimeError):
             self._log.warning("not written down", method=trail.method.name, outcome=outcome)
 

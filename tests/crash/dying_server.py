@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -78,7 +80,10 @@ def in_migration(point: Failpoint) -> None:
     migrate = schema.migrate
     from hermes_ws.journal import opening
 
-    opening.migrate = lambda connection, database, _: migrate(connection, database, steps)
+    def further(connection: sqlite3.Connection, database: Path, _: object) -> Path | None:
+        return migrate(connection, database, steps)
+
+    opening.migrate = further
 
 
 POINTS: Mapping[str, Callable[[Failpoint], None]] = MappingProxyType(

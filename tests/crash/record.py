@@ -23,12 +23,15 @@ class Record:
         self.unanswered: list[str] = []
         self.texts: dict[str, str] = {}
         self.delivered: list[dict[str, Any]] = []
+        self.deeds = 0
+        """Submits that were answered; each of them stands in the audit log from then on."""
 
     def submit(self, client: Client, input_id: str, text: str, **options: Any) -> None:
         """Submit, and remember whether the answer came. Raises what ends the connection."""
         self.texts[input_id] = text
         self.unanswered.append(input_id)
         told = client.call("prompt.submit", session_id=self.session_id, input_id=input_id, text=text, **options)
+        self.deeds += 1
         self.unanswered.remove(input_id)
         self.acknowledged[input_id] = told
 
@@ -71,6 +74,9 @@ def resolve(client: Client, session_id: str) -> None:
 
 def compare(client: Client, record: Record) -> None:
     """Nothing acknowledged is lost, nothing delivered is taken back, nothing is run twice."""
+    log = client.call("runtime.audit", method_name="prompt.submit", limit=1000)["entries"]
+    done = [row for row in log if (row["session_id"], row["outcome"]) == (record.session_id, "ok")]
+    assert len(done) >= record.deeds
     known = {event["cursor"]: event for event in events(client, record.session_id)}
     generation = next(iter(known), "0:0").partition(":")[0]
     for event in record.delivered:

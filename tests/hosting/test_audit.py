@@ -118,3 +118,58 @@ async def test_what_could_not_be_written_is_counted_and_said(monkeypatch: pytest
     log.note(deed(9))
     await log.flush()
     assert lines.said[-1] == ("audit.lost", {"count": 3})
+
+
+async def test_what_is_kept_is_durable_when_that_is_said(journal: Database) -> None:
+    log = AuditLog(journal, Lines())
+    for number in range(1, 4):
+        await log.keep(deed(number))
+        stored = await journal.read(lambda connection: rows.page(connection, 10))
+        assert [each.at for _, each in stored] == [float(each) for each in range(number, 0, -1)]
+
+
+async def test_deeds_side_by_side_share_a_transaction() -> None:
+    disk: Any = Disk()
+    log = AuditLog(disk, Lines())
+    async with trio.open_nursery() as nursery:
+        for number in range(50):
+            nursery.start_soon(log.keep, deed(number))
+    assert disk.taken < 5
+
+
+async def test_a_disk_that_takes_nothing_holds_nobody_up_and_gets_it_later(autojump_clock: MockClock) -> None:
+    disk: Any = Disk()
+    disk.full = True
+    log = AuditLog(disk, Lines())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(log.run)
+        with trio.fail_after(AGAIN_S / 2):
+            await log.keep(deed(1))
+        assert disk.taken == 0
+        disk.full = False
+        await trio.sleep(2 * AGAIN_S)
+        assert disk.taken == 1
+        with trio.fail_after(AGAIN_S):
+            await log.keep(deed(2))
+        assert disk.taken == 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_it_is_kept_although_the_request_is_taken_back(journal: Database) -> None:
+    log = AuditLog(journal, Lines())
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await log.keep(deed(1))
+    assert [each.at for _, each in await log.page(10, None, None, None)] == [1.0]
+
+
+async def test_nobody_waits_for_what_was_given_up(autojump_clock: MockClock) -> None:
+    disk: Any = Disk()
+    log = AuditLog(disk, Lines())
+    disk.full = True
+    log.note(deed(1))
+    await log.flush()
+    disk.full = False
+    with trio.fail_after(1):
+        await log.keep(deed(2))
+    assert disk.taken == 1
