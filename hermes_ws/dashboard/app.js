@@ -42,6 +42,8 @@ class Page {
     this.agent = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": text("agentFor"), hidden: true }));
     this.profile.addEventListener("change", () => this.agents());
     this.count = element("span.count", { hidden: true });
+    // On a phone there is room for the list or for a conversation.
+    this.unfold = element("button.unfold", { type: "button", "aria-controls": "side", onclick: () => this.fold(!document.body.classList.contains("folded")) }, text("sessions"));
     this.workspace = element("main.workspace");
     this.codeStyles = new CSSStyleSheet();
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.codeStyles];
@@ -53,8 +55,8 @@ class Page {
       document.body,
       element(
         "nav.side",
-        { "aria-label": text("sessions") },
-        element("header.brand", {}, element("strong", {}, TEXTS.title), this.state),
+        { "aria-label": text("sessions"), id: "side" },
+        element("header.brand", {}, element("strong", {}, TEXTS.title), this.state, this.unfold),
         element(
           "div.new",
           {},
@@ -213,6 +215,12 @@ class Page {
     }
   }
 
+  /** @param {boolean} folded whether, where there is little room, the conversation has it instead of the list */
+  fold(folded) {
+    document.body.classList.toggle("folded", folded);
+    this.unfold.setAttribute("aria-expanded", String(!folded));
+  }
+
   /** @param {Pane} pane @param {boolean} [redraw] */
   close(pane, redraw = true) {
     this.panes = this.panes.filter((each) => each !== pane);
@@ -224,6 +232,7 @@ class Page {
     const [first] = this.panes;
     document.body.dataset.profile = first?.conversation.profile ?? "";
     put(this.workspace, this.panes.length ? this.panes.map((pane) => pane.root) : element("p.empty", {}, text("pickSession")));
+    this.fold(this.panes.length > 0);
     this.list.current = new Set(this.panes.map((pane) => pane.sessionId));
     this.list.draw();
   }

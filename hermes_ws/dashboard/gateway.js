@@ -1,5 +1,7 @@
 // The WebSocket: requests and replies, events, questions; comes back by itself and says how it stands.
 
+import { text } from "./texts.js";
+
 /** @typedef {import("../../clients/typescript/src/contract.ts").RpcMethods} Methods */
 
 const PROTOCOL = { major: 1, minor: 0 };
@@ -103,7 +105,7 @@ export class Gateway extends EventTarget {
    */
   call(method, params) {
     const socket = this.socket;
-    if (!socket || socket.readyState !== WebSocket.OPEN) return Promise.reject(new Unknown("not connected"));
+    if (!socket || socket.readyState !== WebSocket.OPEN) return Promise.reject(new Unknown(text("notConnected")));
     const id = ++this.next;
     socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
@@ -151,7 +153,7 @@ export class Gateway extends EventTarget {
   /** @param {number} code */
   async closed(code) {
     this.up = false;
-    for (const { reject } of this.waiting.values()) reject(new Unknown("the connection was lost"));
+    for (const { reject } of this.waiting.values()) reject(new Unknown(text("connectionLost")));
     this.waiting.clear();
     if (this.ended) return;
     this.tell("state", "offline");

@@ -11,6 +11,8 @@ export const TEXTS = Object.freeze({
   connecting: "Connecting…",
   catchingUp: "Catching up…",
   restarted: "Server restarted",
+  notConnected: "Not connected.",
+  connectionLost: "The connection was lost; whether that was done is not known.",
   offline: "Not connected. Nothing is lost; trying again.",
   sessions: "Sessions",
   newSession: "New session",

@@ -15,6 +15,9 @@ def managing(page: Page, tab: str, profile: str = "default") -> Locator:
     expect(page.get_by_role("status").first).to_have_text("Connected")
     dialog = page.get_by_role("dialog")
     if dialog.count() == 0:
+        unfold = page.locator(".unfold")
+        if unfold.is_visible() and unfold.get_attribute("aria-expanded") == "false":
+            unfold.click()
         page.get_by_role("button", name="Manage").click()
     chosen = dialog.get_by_label("Profile to manage")
     if chosen.input_value() != profile:
