@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import tarfile
 import time
 from collections.abc import Sequence
@@ -149,15 +150,46 @@ def _unpack(tar: tarfile.TarFile, target: ProfileHome, *, secrets: bool) -> Mani
             raise InvalidParams(f"{member.name!r} is neither a file, a directory nor a link.", path="path")
         if name == PLACES["secrets"] and not secrets:
             continue
-        (target.path / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        tar.extract(member, target.path, filter="data")
+        _place(tar, member, target.path / name, target.path)
     if manifest is None:
         raise InvalidParams("The archive is empty.", path="path")
+    _hold_links(target.path)
     if target.env.is_symlink() or target.config.is_symlink():
         raise InvalidParams("The settings of an archive are links.", path="path")
     if target.env.exists():
         target.env.chmod(0o600)
     return manifest
+
+
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, goal: Path, home: Path) -> None:
+    """Put one file, directory or link where it belongs; nothing is written through a link that leads out."""
+    goal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _hold(goal.parent, home)
+    if member.isdir():
+        goal.mkdir(mode=0o700, exist_ok=True)
+    elif member.issym():
+        goal.symlink_to(member.linkname)
+        _hold(goal, home)
+    else:
+        content = tar.extractfile(member)
+        assert content is not None, "a regular file has content"
+        mode = member.mode & 0o755 | 0o600
+        with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            shutil.copyfileobj(content, file)
+        os.utime(goal, (member.mtime, member.mtime))
+
+
+def _hold_links(home: Path) -> None:
+    """Look at all links once more: what the first passes by may have been put there after it."""
+    for directory, directories, files in os.walk(home):
+        for name in (*directories, *files):
+            if (path := Path(directory, name)).is_symlink():
+                _hold(path, home)
+
+
+def _hold(path: Path, home: Path) -> None:
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home)):
+        raise InvalidParams(f"{str(path.relative_to(home))!r} leads out of the profile.", path="path")
 
 
 def _manifest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Manifest:

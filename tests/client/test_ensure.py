@@ -17,6 +17,7 @@ from hermes_ws.client.discovery import Endpoint
 from hermes_ws.client.ensure import Found, State, ensure, find, held, places
 from hermes_ws.contract.methods.runtime import RUNTIME_DESCRIBE
 from hermes_ws.contract.model import Empty
+from tests.e2e.process import environment_of
 
 PATIENCE = 30.0
 
@@ -77,7 +78,7 @@ def test_a_home_without_a_server_gets_one_and_the_next_finds_it(root: Root) -> N
     again = root.ensure()
     assert again.state is State.READY
     assert len(root.pids) == 1
-    environment = Path(f"/proc/{next(iter(root.pids))}/environ").read_bytes()
+    environment = environment_of(next(iter(root.pids)))
     assert b"SECRET_OF_THE_TERMINAL" not in environment
 
 

@@ -81,6 +81,16 @@ def write_home(path: Path, *, env: dict[str, str], config: str) -> None:
     (path / "config.yaml").write_text(config)
 
 
+def environment_of(pid: int) -> bytes:
+    """What a process was started with. Empty where the kernel keeps that to itself: a server may not be looked into,
+    by nobody but root.
+    """
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except PermissionError:
+        return b""
+
+
 def children(pid: int) -> dict[int, str]:
     """All descendants of a process with their start times: a pid alone names nobody for long."""
     parents: dict[int, list[int]] = {}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.gateway_client import Client
-from tests.e2e.process import Server, all_gone, children
+from tests.e2e.process import Server, all_gone, children, environment_of
 
 BASE = {"PATH", "HOME", "LANG", "TZ", "TERM", "TMPDIR", "USER", "SHELL"}
 
@@ -21,10 +21,6 @@ Serve = Callable[..., Server]
 
 def digest(value: str) -> str:
     return hashlib.sha256(value.encode()).hexdigest()
-
-
-def environment_of(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/environ").read_bytes()
 
 
 def names(environ: bytes) -> set[str]:

@@ -465,6 +465,9 @@ def file(name: str) -> tuple[tarfile.TarInfo, bytes]:
         [link("skills/d", "", tarfile.CHRTYPE)],
         [link("skills/l", ".."), file("skills/l/../../outside")],
         [link("config.yaml", "SOUL.md")],
+        [link("skills/a/d", "../.."), link("skills/a/l", "d/../outside")],
+        [link("skills/a/l", "d/../../outside"), link("skills/a/d", "../..")],
+        [file("skills/twice"), file("skills/twice")],
     ],
     ids=lambda members: "+".join(member.name for member, _ in members),
 )

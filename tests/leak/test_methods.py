@@ -4,12 +4,11 @@ nothing of another, and an id of one opens nothing in another.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.registry import Scope
+from tests.e2e.process import environment_of
 from tests.leak import examples
 from tests.leak.world import World
 
@@ -89,4 +88,4 @@ def test_an_unknown_profile_is_refused_alike_by_every_method(world: World, name:
 
 def test_the_process_environment_is_the_same_bytes_after_all_of_it(world: World) -> None:
     """ENV-01."""
-    assert Path(f"/proc/{world.server.pid}/environ").read_bytes() == world.environment
+    assert environment_of(world.server.pid) == world.environment

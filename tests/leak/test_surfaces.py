@@ -14,7 +14,7 @@ import pytest
 from hermes_ws.agent.tools.registry import TOOLS
 from hermes_ws.contract.events import EVENTS
 from tests.e2e.gateway_client import Refused
-from tests.e2e.process import children, write_home
+from tests.e2e.process import children, environment_of, write_home
 from tests.leak import examples
 from tests.leak.world import MARK, PARENT, Side, World, mark
 from tests.session.slashing import SIGN
@@ -176,10 +176,10 @@ def test_a_slash_worker_serves_one_profile_alone(world: World) -> None:
 def test_the_server_process_shows_nothing(world: World) -> None:
     """ENV-09: neither environment nor command line; what it prints is nobody's content."""
     place = Path(f"/proc/{world.server.pid}")
-    shown = (place / "environ").read_bytes() + (place / "cmdline").read_bytes() + world.server.log.read_bytes()
+    shown = environment_of(world.server.pid) + (place / "cmdline").read_bytes() + world.server.log.read_bytes()
     world.check(None, shown.decode(errors="replace"), "the server process")
     assert PARENT.encode() not in shown
-    assert (place / "environ").read_bytes() == world.environment
+    assert environment_of(world.server.pid) == world.environment
 
 
 def test_the_launch_profile_alone_has_what_the_service_manager_passed(world: World) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.gateway_client import Client, Refused
-from tests.e2e.process import Server, write_home
+from tests.e2e.process import Server, environment_of, write_home
 
 LAUNCH = "default"
 PARENT = "parent-canary-3c9d71e0a4"
@@ -184,7 +184,7 @@ def make_world(place: Path, base_environment: dict[str, str], count: int) -> Wor
     environment = {**base_environment, "TMPDIR": str(temporary), "PARENT_KEY": PARENT}
     server = Server(root, place / "server.log", environment)
     world = World(server, sides, launch, temporary, server.connect())
-    world.environment = Path(f"/proc/{server.pid}/environ").read_bytes()
+    world.environment = environment_of(server.pid)
     for side in world.everyone:
         live_in(world, side)
     return world
