@@ -128,6 +128,7 @@ class HttpModel:
             if response.status_code != 200:
                 raise await self._refused(response)
             if "text/event-stream" in response.headers.get("content-type", ""):
+                response.encoding = "utf-8"  # A stream of events always is, whatever its header says.
                 async with aclosing(self._events(response, stream)) as pieces:
                     async for piece in pieces:
                         yield piece
