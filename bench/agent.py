@@ -126,7 +126,8 @@ async def _turns(root: Path, model: Model, port: int) -> tuple[list[float], list
     home.mkdir(parents=True, mode=0o700)
     home.parent.chmod(0o700)
     provider = f'{{kind: openai, base_url: "http://127.0.0.1:{port}/v1", api_key: x}}'
-    (home / "config.yaml").write_text(f"model: {{provider: mine, name: m}}\nproviders: {{mine: {provider}}}\n")
+    settings = f"agent: {{titles: words}}\nmodel: {{provider: mine, name: m}}\nproviders: {{mine: {provider}}}\n"
+    (home / "config.yaml").write_text(settings)
     start = StartEnvironment(base={"PATH": "/usr/bin:/bin"}, parameters={}, launch_secrets={})
     host = Host(HomesRoot.directory(home.parent), start, instance_id="bench", audience=Nobody())
     submitted: list[float] = []

@@ -24,7 +24,7 @@ from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, Q
 from hermes_ws.agent.reach import place_of
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
-from hermes_ws.agent.rules import RulesBelow
+from hermes_ws.agent.rules import RulesBelow, RulesMemory
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.plan import Plan
@@ -65,6 +65,7 @@ class Workbench:
     library: Library | None = None
     rulebook: RuleBook | None = None
     plan: Plan = field(default_factory=Plan)
+    rules: RulesMemory = field(default_factory=RulesMemory)
 
     def __post_init__(self) -> None:
         self.plan.recall(self.request.history)
@@ -75,7 +76,7 @@ class Workbench:
         request = self.request
         trust = request.settings.directory_rules if request.reads_rules else "none"
         outputs = (each.output for message in request.history for each in results_of(message))
-        return RulesBelow(self.hands, trust, outputs)
+        return RulesBelow(self.hands, trust, self.threads, outputs)
 
 
 @final

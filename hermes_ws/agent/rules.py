@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final, Literal, final
 
@@ -23,9 +25,13 @@ import trio
 from hermes_ws.agent.dangers import secret_path
 from hermes_ws.agent.ports import Hands
 from hermes_ws.contract.errors import HermesError, NotFound, StaleEpoch, StorageUnavailable
+from hermes_ws.scope.current import in_thread
 
 NAMES: Final = (".hermes.md", "HERMES.md", "AGENTS.md", "CLAUDE.md", ".cursorrules")
-"""Where a directory keeps rules, in the order in which they are looked for; in another case they count as well."""
+"""Where a directory keeps rules, in the order in which they are looked for."""
+
+OTHERWISE: Final = ("hermes.md", "agents.md", "claude.md")
+"""How the same names are also written; they count after those."""
 
 RULES_BYTES: Final = 65_536
 """More rules than this nobody follows; the rest is cut, and the model is told so."""
@@ -34,13 +40,19 @@ BELOW_BYTES: Final = 16_384
 """Of the rules of a directory below, which come with a tool's output."""
 
 ENTRIES: Final = 4_096
-"""Entries of a directory that are looked through; in a larger one each name is tried."""
+"""Entries of a directory on another machine that are looked through; in a larger one each name is tried."""
 
 MOST_ABOVE: Final = 6
-"""Directories above that are looked at. Each is a look through the confined child, at every turn."""
+"""Directories above that are looked at."""
 
 MOST_BELOW: Final = 4
 """Directories between the session's and a file in which rules are looked for."""
+
+ELSEWHERE_S: Final = 30.0
+"""Seconds for which rules on another machine are taken as they were: looking takes a connection or more."""
+
+SETTLED_S: Final = 2.0
+"""Seconds after a change in which a file may change once more unnoticed: file systems count time in ticks."""
 
 IMPORTS: Final = 8
 """Files that the rules of a directory may have put in with a line `@path`, in all."""
@@ -122,56 +134,45 @@ class Rules:
 NO_RULES: Final = Rules()
 
 
-async def rules_above(hands: Hands, trust: Trust) -> Rules:
+@final
+class RulesMemory:
+    """What a session knows of rules that it has read. Owned by the open session, shared by its turns.
+
+    A file on this machine is read again when it is another one, or was changed; what is elsewhere, every half minute.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[Path, tuple[tuple[int, ...], str | None]] = {}
+        self.elsewhere: tuple[float, Rules] | None = None
+
+
+async def rules_above(hands: Hands, trust: Trust, threads: trio.CapacityLimiter, memory: RulesMemory) -> Rules:
     """The rules that hold in the session's directory. What cannot be used is left out, and is among the problems."""
     if trust == "none":
         return NO_RULES
-    reader = _Reader(hands, trust)
-    here = await reader.look(hands.cwd, complain=True)
-    if here is None:
-        return Rules(problems=reader.problems)
-    looks = [(hands.cwd, here)]
-    if not here.top:
-        looks += await _up_to_the_top(reader, hands.cwd)
+    if not hands.here and memory.elsewhere is not None and trio.current_time() < memory.elsewhere[0]:
+        return memory.elsewhere[1]
+    reader = _Reader(hands, trust, threads, memory)
     files: list[RulesFile] = []
     budget = RULES_BYTES
-    for place, look in looks:
-        read = await reader.read(place, look, budget)
+    for look in await reader.survey():
+        read = await reader.read(look, budget, complain=look.place == hands.cwd)
         if read is not None:
             files.insert(0, read)
             budget = max(0, budget - len(read.text.encode()))
-    return Rules(files, reader.problems)
-
-
-async def _up_to_the_top(reader: _Reader, cwd: Path) -> list[tuple[Path, _Look]]:
-    """The directories above, up to the top of the repository; none where no top is found, or can be looked for."""
-    above = [place for place in cwd.parents if place != place.parent][:MOST_ABOVE]
-    looks: dict[Path, _Look | None] = {}
-
-    async def look(place: Path) -> None:
-        looks[place] = await reader.look(place, complain=False)
-
-    async with trio.open_nursery() as nursery:
-        for place in above:
-            nursery.start_soon(look, place)
-    found: list[tuple[Path, _Look]] = []
-    for place in above:
-        seen = looks[place]
-        if seen is None:
-            return []
-        found.append((place, seen))
-        if seen.top:
-            return found
-    return []
+    found = Rules(files, reader.problems)
+    if not hands.here:
+        memory.elsewhere = (trio.current_time() + ELSEWHERE_S, found)
+    return found
 
 
 @final
 class RulesBelow:
     """The rules of directories below the session's, told once each as long as the model can still read them."""
 
-    def __init__(self, hands: Hands, trust: Trust, told: Iterable[str]) -> None:
+    def __init__(self, hands: Hands, trust: Trust, threads: trio.CapacityLimiter, told: Iterable[str]) -> None:
         self._hands = hands
-        self._reader = _Reader(hands, trust)
+        self._reader = _Reader(hands, trust, threads, RulesMemory())
         self._off = trust == "none"
         self._known = {(hands.cwd / name).parent for text in told for name in _MARKED.findall(text)}
 
@@ -182,12 +183,13 @@ class RulesBelow:
         if self._off or not place.is_relative_to(cwd):
             return "", ()
         before, said = len(self._reader.problems), ""
-        for step in [each for each in reversed(place.parents) if each != cwd and each.is_relative_to(cwd)][:MOST_BELOW]:
+        steps = [each for each in reversed(place.parents) if each != cwd and each.is_relative_to(cwd)]
+        for step in steps[:MOST_BELOW]:
             if step in self._known:
                 continue
             self._known.add(step)
-            look = await self._reader.look(step, complain=False)
-            read = None if look is None else await self._reader.read(step, look, BELOW_BYTES)
+            look = await self._reader.look(step)
+            read = None if look is None else await self._reader.read(look, BELOW_BYTES, complain=True)
             if read is not None:
                 said += f"\n\n{_MARK.format(read.name)}\n{read.text}"
         return said, self._reader.problems[before:]
@@ -198,21 +200,46 @@ class RulesBelow:
 class _Look:
     """What a directory holds: the names under which its rules may be, and whether it is the top of a repository."""
 
+    place: Path
     names: Sequence[str]
     top: bool
 
 
 @final
 class _Reader:
-    """Looks into directories through the hands: a server never opens a file of a directory that it works in."""
+    """Looks into directories. What is in a file comes through the hands alone: they may see less than the server."""
 
-    def __init__(self, hands: Hands, trust: Trust) -> None:
+    def __init__(self, hands: Hands, trust: Trust, threads: trio.CapacityLimiter, memory: RulesMemory) -> None:
         self._hands = hands
         self._trust = trust
+        self._threads = threads
+        self._memory = memory
         self.problems: list[Problem] = []
 
-    async def look(self, place: Path, *, complain: bool) -> _Look | None:
+    async def survey(self) -> Sequence[_Look]:
+        """The session's directory, and those above it up to the top of the repository, if there is one."""
+        cwd = self._hands.cwd
+        if self._hands.here:
+            return await in_thread(self._threads, _survey, cwd)
+        here = await self.look(cwd, complain=True)
+        if here is None:
+            return ()
+        if here.top:
+            return (here,)
+        looks: dict[Path, _Look | None] = {}
+
+        async def look(place: Path) -> None:
+            looks[place] = await self.look(place)
+
+        async with trio.open_nursery() as nursery:
+            for place in _above(cwd):
+                nursery.start_soon(look, place)
+        return _to_the_top([here, *(looks[place] for place in _above(cwd))])
+
+    async def look(self, place: Path, *, complain: bool = False) -> _Look | None:
         """None where it cannot be looked into."""
+        if self._hands.here:
+            return await in_thread(self._threads, _look, place)
         try:
             listing = await self._hands.list_files(place, depth=1, limit=ENTRIES, hidden=True)
         except (StorageUnavailable, StaleEpoch):
@@ -221,21 +248,19 @@ class _Reader:
             if complain and not isinstance(error, NotFound):
                 self._unreadable(error)
             return None
-        there = {each.name.lower(): each.name for each in listing.entries}
-        there |= {each.name: each.name for each in listing.entries}
-        names = [there.get(name) or there.get(name.lower()) for name in NAMES]
-        found = [name for name in names if name is not None]
-        return _Look(NAMES if listing.more else found[:1], ".git" in there)
+        there = {each.name for each in listing.entries}
+        found = [name for name in (*NAMES, *OTHERWISE) if name in there]
+        return _Look(place, NAMES if listing.more else found[:1], ".git" in there)
 
-    async def read(self, place: Path, look: _Look, budget: int) -> RulesFile | None:
+    async def read(self, look: _Look, budget: int, *, complain: bool) -> RulesFile | None:
         """The rules of a directory as the model is to read them; None where there are none that may be used."""
-        for name in look.names:
-            text = await self._text(place / name, complain=True)
+        for path in (look.place / name for name in look.names):
+            text = await self._text(path, complain=complain)
             if text is None:
                 continue
-            shown = _seen_from(self._hands.cwd, place / name)
+            shown = _seen_from(self._hands.cwd, path)
             imported: list[Path] = []
-            whole = (await self._with_imports(text, place, imported)).strip()
+            whole = (await self._with_imports(text, look.place, imported)).strip()
             because = turning(whole) if self._trust == "checked" else None
             if because is not None:
                 message = f"{shown} was kept from the model: it says “{because}”."
@@ -253,6 +278,10 @@ class _Reader:
 
     async def _text(self, path: Path, *, complain: bool) -> str | None:
         """What a file says, without what does not show; None where it cannot be read, or is no text."""
+        stamp = await in_thread(self._threads, _stamp, path) if self._hands.here else None
+        known = self._memory.texts.get(path)
+        if stamp is not None and known is not None and known[0] == stamp:
+            return known[1]
         try:
             read = await self._hands.read(path, offset=0, limit=RULES_BYTES + 1)
         except (StorageUnavailable, StaleEpoch):
@@ -261,9 +290,10 @@ class _Reader:
             if complain and not isinstance(error, NotFound):
                 self._unreadable(error)
             return None
-        if read.text is None or self._trust == "trusted":
-            return read.text
-        return visible(read.text)
+        text = read.text if read.text is None or self._trust == "trusted" else visible(read.text)
+        if stamp is not None:
+            self._memory.texts[path] = (stamp, text)
+        return text
 
     async def _with_imports(self, text: str, place: Path, imported: list[Path]) -> str:
         """The text with each line `@path` replaced by that file, where it lies in the same directory or below."""
@@ -288,6 +318,39 @@ class _Reader:
     def _unreadable(self, error: HermesError) -> None:
         said = f"The rules of the directory could not be read. {error.message}"
         self.problems.append(Problem("rules_unreadable", said, error.hint))
+
+
+def _survey(cwd: Path) -> Sequence[_Look]:
+    """As `_Reader.survey`, on this machine. Files are looked for and not opened."""
+    here = _look(cwd)
+    return (here,) if here.top else _to_the_top([here, *map(_look, _above(cwd))])
+
+
+def _look(place: Path) -> _Look:
+    names = (name for name in (*NAMES, *OTHERWISE) if os.path.lexists(place / name))
+    return _Look(place, tuple(islice(names, 1)), os.path.lexists(place / ".git"))
+
+
+def _above(cwd: Path) -> Sequence[Path]:
+    return [place for place in cwd.parents if place != place.parent][:MOST_ABOVE]
+
+
+def _to_the_top(looks: Sequence[_Look | None]) -> Sequence[_Look]:
+    """The first of these, with those up to the top of a repository where that can be told."""
+    found = [look for look in takewhile(lambda each: each is not None, looks) if look is not None]
+    top = next((number for number, look in enumerate(found) if look.top), 0)
+    return found[: top + 1]
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """What changes with a file; None for one that was changed so lately that it may again, within the clock's tick."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    if abs(time.time() - found.st_mtime) < SETTLED_S or abs(time.time() - found.st_ctime) < SETTLED_S:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def visible(text: str) -> str:

@@ -22,7 +22,7 @@ from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, Q
 from hermes_ws.agent.prompt import PromptParts, system_prompt
 from hermes_ws.agent.reply import Reply, RequestedCall, commit, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
-from hermes_ws.agent.rules import NO_RULES, rules_above
+from hermes_ws.agent.rules import NO_RULES, RulesMemory, rules_above
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
 from hermes_ws.agent.tools.registry import enabled
 from hermes_ws.contract.content import Message, Usage
@@ -58,6 +58,7 @@ async def run_turn(
     keeper: Keeper | None = None,
     library: Library | None = None,
     rulebook: RuleBook | None = None,
+    rules: RulesMemory | None = None,
 ) -> TurnEnd:
     """Run one turn. The model belongs to it and is closed when it is left.
 
@@ -79,6 +80,7 @@ async def run_turn(
         keeper=keeper,
         library=library,
         rulebook=rulebook,
+        rules=rules if rules is not None else RulesMemory(),
     )
     try:
         return await _Turn(bench, model, steering).run()
@@ -181,7 +183,9 @@ class _Turn:
         """The system prompt, redacted."""
         request, hands = self._request, self._bench.hands
         settings = request.settings
-        rules = await rules_above(hands, settings.directory_rules) if request.reads_rules else NO_RULES
+        rules = NO_RULES
+        if request.reads_rules:
+            rules = await rules_above(hands, settings.directory_rules, self._bench.threads, self._bench.rules)
         await self._narrator.rules_read(rules.names, rules.problems)
         prompt = system_prompt(
             PromptParts(

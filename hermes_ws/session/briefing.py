@@ -245,6 +245,7 @@ class Briefing:
                 hooks=hooks if hooks.has("tool_before") else None,
                 library=None if launch.safe_mode else ProfileLibrary(runtime, scope),
                 rulebook=None if launch.safe_mode else ProfileRules(runtime, scope),
+                rules=place.rules.memory,
             )
         except BaseException:
             await hooks.run_at_the_end("turn_end")

@@ -8,13 +8,14 @@ sees a delta after the whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 from pydantic import JsonValue
 
 from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.ports import Told
+from hermes_ws.agent.rules import RulesMemory
 from hermes_ws.contract.content import (
     Block,
     Message,
@@ -59,6 +60,7 @@ class KnownRules:
 
     files: tuple[str, ...] = ()
     problems: tuple[tuple[str, str, str], ...] = ()
+    memory: RulesMemory = field(default_factory=RulesMemory)
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:

@@ -8,9 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
+from hermes_ws.agent import rules
 from hermes_ws.agent.models.model import TextPiece
-from hermes_ws.agent.rules import BELOW_BYTES, IMPORTS, PREFACE, RULES_BYTES, Rules, rules_above, turning, visible
+from hermes_ws.agent.rules import (
+    BELOW_BYTES,
+    ELSEWHERE_S,
+    IMPORTS,
+    PREFACE,
+    RULES_BYTES,
+    Rules,
+    RulesMemory,
+    Trust,
+    turning,
+    visible,
+)
 from hermes_ws.contract.errors import NotFound, PermissionDenied
 from tests.agent.scene import Replies, Scene, call, done
 from tests.agent.twins import DIRECTORY, HandsTwin, request
@@ -19,6 +32,10 @@ from tests.agent.twins import DIRECTORY, HandsTwin, request
 def there(files: dict[str, str | bytes], cwd: Path = DIRECTORY) -> HandsTwin:
     """Hands in a directory; names are seen from /srv/project."""
     return HandsTwin(cwd=cwd, files={str(DIRECTORY / name): text for name, text in files.items()})
+
+
+async def rules_above(hands: HandsTwin, trust: Trust, memory: RulesMemory | None = None) -> Rules:
+    return await rules.rules_above(hands, trust, trio.CapacityLimiter(1), memory or RulesMemory())
 
 
 async def read(files: dict[str, str | bytes], cwd: Path = DIRECTORY, **more: Any) -> Rules:
@@ -188,6 +205,17 @@ async def test_a_directory_too_large_to_look_through_is_asked_for_each_name(monk
     assert found.names == ["CLAUDE.md"]
 
 
+async def test_what_is_elsewhere_is_not_looked_for_with_every_turn(autojump_clock: trio.abc.Clock) -> None:
+    twin, memory = there({"AGENTS.md": "one"}), RulesMemory()
+    assert (await rules_above(twin, "checked", memory)).files[0].text == "one"
+    looked = len(twin.listed)
+    twin.files[str(DIRECTORY / "AGENTS.md")] = "two"
+    assert (await rules_above(twin, "checked", memory)).files[0].text == "one"
+    assert len(twin.listed) == looked
+    await trio.sleep(ELSEWHERE_S + 1)
+    assert (await rules_above(twin, "checked", memory)).files[0].text == "two"
+
+
 async def test_rules_that_cannot_be_read_are_a_problem_and_no_text_is_none() -> None:
     class Locked(HandsTwin):
         async def read(self, path: Path, **more: Any) -> Any:
@@ -203,7 +231,7 @@ async def test_rules_that_cannot_be_read_are_a_problem_and_no_text_is_none() -> 
         async def list_files(self, path: Path, **more: Any) -> Any:
             raise NotFound("gone")
 
-    assert await rules_above(Gone(), "checked") == Rules(problems=[])
+    assert await rules_above(Gone(), "checked") == Rules([], [])
 
 
 # --- directories below ------------------------------------------------------------------------------------------------

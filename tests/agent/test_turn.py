@@ -280,7 +280,7 @@ async def test_every_call_of_a_batch_is_asked_before_the_next_one_runs() -> None
 async def test_a_link_out_of_the_directory_is_seen_through(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "link").symlink_to(tmp_path)
-    hands = HandsTwin(cwd=tmp_path / "work")
+    hands = HandsTwin(cwd=tmp_path / "work", here=True)
     scene = Scene(hands=hands, asker=AskerTwin(NO, NO))
     await scene.run("/do read link/secret\n/do read a/../../secret\n/do write inside x")
     assert [each.path for each in scene.asker.approvals] == ["link/secret", "a/../../secret"]

@@ -152,7 +152,7 @@ class HandsTwin:
     passwords: list[str | None] = field(default_factory=list)
     listed: list[Path] = field(default_factory=list)
     gains_rights: bool = False
-    here: bool = True
+    here: bool = False
 
     async def run(
         self,
