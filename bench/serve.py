@@ -37,13 +37,20 @@ def started_server(prepare: Callable[[Path], None] = lambda homes: None) -> Iter
         home.mkdir(parents=True, mode=0o700)
         (home / "config.yaml").write_text("model:\n  provider: loopback\n")
         prepare(homes)
-        command = ("hermes_ws.cli.main", "serve", "--profiles-root", str(homes), "--port", "0", "--announce", "json")
-        with _process(*command, HERMES_HOME=str(home)) as (line, pid):
-            told = orjson.loads(line)
-            token = Path(told["token_file"]).read_text().strip()
-            port = urlsplit(told["url"]).port
-            assert port is not None
-            yield Served(port, token, told.get("pid", pid))
+        with server_over(homes) as served:
+            yield served
+
+
+@contextlib.contextmanager
+def server_over(homes: Path) -> Iterator[Served]:
+    """The whole server, over homes of which one is called default."""
+    command = ("hermes_ws.cli.main", "serve", "--profiles-root", str(homes), "--port", "0", "--announce", "json")
+    with _process(*command, HERMES_HOME=str(homes / "default")) as (line, pid):
+        told = orjson.loads(line)
+        token = Path(told["token_file"]).read_text().strip()
+        port = urlsplit(told["url"]).port
+        assert port is not None
+        yield Served(port, token, told.get("pid", pid))
 
 
 @contextlib.contextmanager

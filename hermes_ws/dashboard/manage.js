@@ -81,6 +81,7 @@ export function manage(gateway, profiles, profile, session, changed, begin = "pr
       tab.setAttribute("aria-selected", String(each === name));
       tab.tabIndex = each === name ? 0 : -1;
     }
+    tabs[name].scrollIntoView({ block: "nearest", inline: "nearest" });
     body.setAttribute("aria-labelledby", `${id}-${name}`);
     put(problem);
     body.setAttribute("aria-busy", "true");
@@ -94,6 +95,7 @@ export function manage(gateway, profiles, profile, session, changed, begin = "pr
       changed: (/** @type {string} */ next) => {
         changed();
         if (next !== choice.value) dialog.close();
+        else offer();
       },
     };
     try {
@@ -110,6 +112,13 @@ export function manage(gateway, profiles, profile, session, changed, begin = "pr
       put(problem, element("p", {}, said(error)), element("button", { type: "button", onclick: () => show(name) }, text("tryAgain")));
     }
     body.removeAttribute("aria-busy");
+  }
+
+  /** Those that there are now, so that a profile that was just made can be gone on with. */
+  async function offer() {
+    const chosen = choice.value;
+    const { profiles: rows } = await gateway.call("profiles.list", {});
+    put(choice, rows.map(({ name }) => element("option", { value: name, selected: name === chosen }, name)));
   }
 
   /** @param {KeyboardEvent} event */

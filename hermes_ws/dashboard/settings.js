@@ -124,7 +124,7 @@ function line(gateway, profile, given, counted) {
         "p.origin",
         {},
         element(`span.badge${setting.written ? ".own" : ""}`, {}, text(setting.written ? "fromFile" : "fromDefault")),
-        element("span", {}, text("usually"), " ", element("code", {}, brief(setting.usual))),
+        setting.written && element("span", {}, text("usually"), " ", element("code", {}, brief(setting.usual))),
         element("code.key", {}, setting.key),
         setting.written && reset,
       ),

@@ -117,7 +117,7 @@ def test_a_tool_server_runs_says_what_is_wrong_and_is_restarted(visit: Visit, sh
     expect(broken.locator(".problem")).not_to_be_empty()
     page.screenshot(path=shots / "tool-servers.png")
     small.get_by_role("button", name="Restart small").click()
-    expect(small).to_contain_text("Restarted 1 times")
+    expect(small).to_contain_text("restarts: 1")
     expect(small).to_contain_text("ready")
     expect(managing(page, "Tool servers", "second")).to_contain_text("This profile has no tool servers.")
 
@@ -191,7 +191,7 @@ def test_a_schedule_is_made_run_paused_and_deleted(visit: Visit) -> None:
     card = dialog.locator("[data-schedule]")
     expect(card).to_contain_text("every 1.5 hours")
     card.get_by_role("button", name="Run now Hourly").click()
-    expect(card).to_contain_text("ran 1 times")
+    expect(card).to_contain_text("runs: 1")
     expect(card).to_contain_text("Last:")
     expect(page.locator(".session .name", has_text="Hourly")).not_to_have_count(0)
     card.get_by_role("button", name="Pause Hourly").click()
@@ -280,6 +280,7 @@ def test_a_profile_is_made_cloned_renamed_and_deleted_with_consent(visit: Visit,
     expect(clone.get_by_role("status")).to_contain_text("orchard is made")
     assert "MY_KEY" in (server.homes / "orchard" / ".env").read_text()
     assert not (server.homes / "orchard" / "skills" / "tidy").exists()
+    expect(dialog.get_by_label("Profile to manage").locator("option", has_text="orchard")).to_have_count(1)
     dialog.get_by_label("Close").click()
     expect(page.get_by_label("New session in").locator("option")).to_have_text(
         ["default", "garden", "orchard", "second"], use_inner_text=False
@@ -346,7 +347,7 @@ def test_usage_is_drawn_by_day_model_and_profile(visit: Visit, server: Server, s
     dialog.get_by_text("As a table").click()
     expect(dialog.locator("tbody tr")).to_have_count(len(told["by_day"]))
     bars = dialog.locator(".bars")
-    expect(bars.first.locator("li", has_text="loopback")).to_contain_text(f"{told['by_model']['loopback']} times")
+    expect(bars.first.locator("li", has_text="loopback")).to_contain_text(f"{told['by_model']['loopback']} ×")
     expect(bars.nth(1).locator(".name").filter(has_text="default")).to_have_count(1)
     page.screenshot(path=shots / "usage.png")
     dialog.get_by_role("combobox", name="Range").select_option(label="The last 7 days")
