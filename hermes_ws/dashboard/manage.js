@@ -29,6 +29,15 @@ const GROUPS = {
 /** @type {Record<string, Tab>} */
 const TABS = Object.assign({}, ...Object.values(GROUPS));
 
+/** The right that changes what a panel shows; the others only show. What only those who may change it see at all is `HIDDEN`. */
+const NEEDS = Object.freeze(
+  /** @type {Record<string, string>} */ ({
+    ...{ profile: "admin", models: "admin", secrets: "admin", settings: "admin", tokens: "admin" },
+    ...{ agents: "control", toolServers: "control", memory: "control", schedules: "control" },
+  }),
+);
+const HIDDEN = Object.freeze(["tokens"]);
+
 /** Keys that lead from one tab to another, and how far. */
 const STEPS = Object.freeze(/** @type {Record<string, number>} */ ({ ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity }));
 
@@ -49,13 +58,15 @@ export function manage(gateway, profiles, profile, session, changed, begin = "pr
   );
   /** @type {Record<string, HTMLElement>} */
   const tabs = {};
+  const may = (/** @type {string} */ name) => !NEEDS[name] || gateway.rights.has(NEEDS[name]);
   for (const name of Object.keys(TABS)) {
+    if (HIDDEN.includes(name) && !may(name)) continue;
     tabs[name] = element("button", { type: "button", role: "tab", id: `${id}-${name}`, "aria-controls": body.id, tabindex: -1, onclick: () => show(name) }, text(name));
   }
   const list = element(
     "div.tabs",
     { role: "tablist", "aria-label": text("manage"), "aria-orientation": "vertical", onkeydown: (/** @type {KeyboardEvent} */ event) => walk(event) },
-    Object.entries(GROUPS).flatMap(([group, names]) => [element("span.group-name", { role: "presentation" }, text(group)), ...Object.keys(names).map((name) => tabs[name])]),
+    Object.entries(GROUPS).flatMap(([group, names]) => [element("span.group-name", { role: "presentation" }, text(group)), ...Object.keys(names).flatMap((name) => tabs[name] ?? [])]),
   );
   const dialog = /** @type {HTMLDialogElement} */ (
     element(
@@ -103,7 +114,7 @@ export function manage(gateway, profiles, profile, session, changed, begin = "pr
       // Whoever went on to another tab meanwhile does not get this one.
       if (open !== name || choice.value !== subject.profile) return;
       const within = !anew && body.contains(document.activeElement);
-      put(body, ...shown);
+      put(body, !may(name) && element("p.warn", {}, text("onlyLook")), ...shown);
       if (anew) body.scrollTop = 0;
       else if (within) body.focus();
     } catch (error) {
@@ -126,12 +137,17 @@ export function manage(gateway, profiles, profile, session, changed, begin = "pr
     const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    const names = Object.keys(TABS);
+    const names = Object.keys(tabs);
     const at = Math.min(Math.max(names.indexOf(open) + step, 0), names.length - 1);
     show(names[at]);
     tabs[names[at]].focus();
   }
 
+  // Whoever may not change something is not offered to: neither now nor in what is unfolded later.
+  new MutationObserver(() => {
+    if (may(open)) return;
+    for (const form of body.querySelectorAll("form")) for (const each of form.elements) each.toggleAttribute("disabled", true);
+  }).observe(body, { childList: true, subtree: true });
   choice.addEventListener("change", () => show(open));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

@@ -170,6 +170,7 @@ export const TEXTS = Object.freeze({
   ofServer: "Server",
   managed: "Profile to manage",
   loading: "Loading…",
+  onlyLook: "You may look at this, but not change it.",
   tryAgain: "Try again",
   seeField: "See what is said at the field.",
   asking: "Asking…",

@@ -388,3 +388,23 @@ def test_a_panel_that_cannot_be_shown_says_why_and_tries_again(visit: Visit, ser
     dialog.get_by_role("button", name="Try again").click()
     expect(dialog.get_by_label("What the agents have noted")).to_be_visible()
     expect(dialog.locator(".sheet > .problem")).to_have_text("")
+
+
+def test_whoever_may_only_look_is_offered_nothing_else(visit: Visit, server: Server) -> None:
+    client = server.connect()
+    issued = client.call("ticket.issue", purpose="browser", rights=["observe"], profiles=["default"])
+    client.close()
+    page = visit(signed_in=False)
+    page.goto("about:blank")
+    page.goto(f"{server.url.replace('ws://', 'http://').removesuffix('/ws')}/#ticket={issued['ticket']}")
+    dialog = managing(page, "Secrets")
+    expect(dialog).to_contain_text("You may look at this, but not change it.")
+    expect(dialog.locator("[data-secret='MY_KEY']")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    expect(dialog.get_by_label("Name", exact=True)).to_be_disabled()
+    expect(dialog.get_by_role("tab", name="Tokens")).to_have_count(0)
+    managing(page, "Settings")
+    dialog.get_by_label("Find a setting").fill("max turns")
+    expect(dialog.get_by_label("Max turns")).to_be_disabled()
+    managing(page, "Usage")
+    expect(dialog).not_to_contain_text("You may look at this")
