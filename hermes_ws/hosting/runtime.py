@@ -315,6 +315,7 @@ class ProfileRuntime:
             profile=self.name.text,
             instance_id=self._around.instance_id,
             durability=scope.config.durability,
+            network_file_systems=scope.config.network_file_systems,
             context=self._loading.context.copy(),
         )
         self._wardens = Wardens(

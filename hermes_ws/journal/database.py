@@ -109,6 +109,7 @@ class Database:
         instance_id: str,
         profile: str,
         durability: Durability = "full",
+        network_file_systems: tuple[str, ...] = (),
         context: contextvars.Context | None = None,
         steps: tuple[Step, ...] = tuple(STEPS),
         clock: Callable[[], float] = time.time,
@@ -116,14 +117,14 @@ class Database:
         """Own the home and open its database, made or migrated as needed.
 
         `profile` is the name that events carry. `context` is the home's; everything that touches the file runs in it or
-        in a copy. Raises `ProfileUnusable` when another process owns the home or it lies on a network file system,
+        in a copy. Raises `ProfileUnusable` when another process owns the home or it lies on a network not named,
         `StorageUnavailable` when the file is damaged, newer, or cannot be used; then nothing was written.
         """
         for path in (database, lock):
             if not path.is_relative_to(home_path):
                 raise ValueError(f"{path} does not lie in the home {home_path}")
         own = context if context is not None else contextvars.copy_context()
-        place = Place(database, lock, instance_id, durability, steps)
+        place = Place(database, lock, instance_id, durability, steps, network_file_systems)
         board = _Board()
         writer = Writer(place, board, own.copy(), clock)
         opened = await writer.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -45,11 +45,12 @@ def magic(path: Path) -> int:
     return ctypes.c_ulong.from_buffer(buffer).value & 0xFFFFFFFF
 
 
-def refuse_network(directory: Path, *, magic_of: Callable[[Path], int] = magic) -> None:
-    """Raise `ProfileUnusable` if `directory` lies on a network file system."""
+def refuse_network(directory: Path, allowed: Collection[str] = (), *, magic_of: Callable[[Path], int] = magic) -> None:
+    """Raise `ProfileUnusable` if `directory` lies on a network file system whose name is not `allowed`."""
     kind = NETWORK.get(magic_of(directory))
-    if kind is not None:
+    if kind is not None and kind not in allowed:
         raise ProfileUnusable(
             f"{directory} lies on a network file system ({kind}), where a database can be damaged.",
-            hint="Keep the homes on a local disk.",
+            hint="Keep the homes on a local disk. If only one machine ever opens this home, and its locks hold, write"
+            f" `network_file_systems: [{kind}]` into its config.yaml.",
         )

@@ -45,6 +45,8 @@ class Place:
     instance_id: str
     durability: Durability
     steps: Sequence[Step] = STEPS
+    network_file_systems: tuple[str, ...] = ()
+    """Those that the home may lie on, by name."""
 
 
 @final
@@ -80,7 +82,7 @@ def open_place(place: Place) -> Opened:
 
 def _open_locked(place: Place, lock: OwnerLock) -> Opened:
     place.database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    refuse_network(place.database.parent)
+    refuse_network(place.database.parent, place.network_file_systems)
     if not place.database.exists():
         # A new, empty file that nobody else may read; SQLite gives its mode to -wal and -shm. No connection exists yet.
         os.close(os.open(place.database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -55,6 +55,12 @@ BUILT_IN_PROVIDERS = ("loopback", "openai", "anthropic", "local")
 """Providers that need no entry under `providers`."""
 
 
+NetworkFileSystem = Literal[
+    "9P", "AFS", "BeeGFS", "CIFS", "Ceph", "Coda", "GFS2", "GPFS", "Lustre", "NFS", "OCFS2", "SMB"
+]
+"""Those that are told apart; the journal knows them by their numbers."""
+
+
 @final
 class ProfileConfig(Section):
     """The settings of one profile, as loaded at one moment; without a file, all at their defaults.
@@ -85,7 +91,11 @@ class ProfileConfig(Section):
     secrets: SecretsConfig = SecretsConfig()
     durability: Literal["full", "normal"] = "full"
     """`full` syncs what is acknowledged to the disk; `normal` may lose the last moments in a power cut."""
+    network_file_systems: tuple[NetworkFileSystem, ...] = ()
+    """Network file systems on which this home may lie, by name; on any other it is refused. Whose locks do not hold
+    between machines loses what two of them write."""
     foreign: tuple[str, ...] = ()
+    """Filled in when the file is read: its sections that are not ours, which `config check` names."""
 
     @model_validator(mode="after")
     def _providers_are_known(self) -> ProfileConfig:

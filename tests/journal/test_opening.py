@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
 
 from hermes_ws.contract.errors import ProfileUnusable, StorageUnavailable
-from hermes_ws.journal import opening
+from hermes_ws.journal import filesystem, opening
 from hermes_ws.journal.database import Database
 from hermes_ws.journal.opening import Place, close_place, open_place
 from hermes_ws.journal.schema import STEPS
@@ -85,7 +87,7 @@ async def test_a_second_owner_is_refused_and_the_first_goes_on(open_home: Opener
 async def test_a_home_on_a_network_is_refused_and_given_free(
     open_home: Opener, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(directory: Path) -> None:
+    def refuse(directory: Path, allowed: tuple[str, ...]) -> None:
         raise ProfileUnusable(f"{directory} lies on a network file system.")
 
     with monkeypatch.context() as patched:
@@ -94,6 +96,16 @@ async def test_a_home_on_a_network_is_refused_and_given_free(
             await open_home()
     assert not file.exists()
     await open_home()
+
+
+def test_a_network_that_is_allowed_by_name_is_taken_and_no_other(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    nfs = next(number for number, name in filesystem.NETWORK.items() if name == "NFS")
+    monkeypatch.setattr(opening, "refuse_network", partial(filesystem.refuse_network, magic_of=lambda _: nfs))
+    with pytest.raises(ProfileUnusable, match="NFS") as refused:
+        open_place(replace(place, network_file_systems=("SMB",)))
+    assert "network_file_systems: [NFS]" in refused.value.hint
+    opened = open_place(replace(place, network_file_systems=("NFS",)))
+    assert close_place(opened, 0.0) is None
 
 
 async def test_after_an_unclean_end_the_file_is_checked(open_home: Opener, place: Place) -> None:
