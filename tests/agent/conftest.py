@@ -7,17 +7,12 @@ from pathlib import Path
 
 import pytest
 import trio
-from hypothesis import settings
 
 from hermes_ws.agent import calls
 from hermes_ws.agent.models import endpoint as bounds
 from hermes_ws.agent.reach import Place, look
 from hermes_ws.agent.tools.tool import Subject
 from tests.agent.chat_server import ChatServer
-
-# A busy machine must not fail a test: how long one example takes proves nothing here.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 
 @pytest.fixture

@@ -6,15 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import ProfileScope, load_scope
-
-# A busy machine must not fail a test: how long one example takes proves nothing here.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 MakeHome = Callable[..., ProfileHome]
 Load = Callable[..., ProfileScope]

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 import trio
-from hypothesis import settings
 
 from hermes_ws.warden.bubblewrap import Choice, find
 from hermes_ws.warden.grants import Command, Finished, Grants
 from hermes_ws.warden.hands import Warden
-
-# A busy machine must not fail a test: how long one example takes proves nothing here.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 Shell = Callable[..., Awaitable[Finished]]
 
