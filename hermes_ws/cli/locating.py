@@ -14,7 +14,7 @@ from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint, Reason, discover, remote
 from hermes_ws.client.ensure import Found, State, ensure, find
-from hermes_ws.client.failures import ClientError, ConnectFailed
+from hermes_ws.client.failures import ClientError, ConnectFailed, Incompatible
 
 QUIET_SECONDS: Final = 1.0
 """A wait that is longer is told about."""
@@ -78,6 +78,8 @@ class Where:
             endpoint = self.locate()
             async with connect_to(endpoint, Abilities("hermes-ws ensure", live="none")) as gateway:
                 draining = gateway.draining is not None
+        except Incompatible as error:
+            return Found(State.INCOMPATIBLE, root, detail=f"{error.message} {error.hint}")
         except ConnectFailed as error:
             state = State.ABSENT if error.retry else State.INACCESSIBLE
             return Found(state, root, detail=error.message)

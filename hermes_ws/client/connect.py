@@ -13,7 +13,15 @@ from pydantic import ValidationError
 
 from hermes_ws import __version__
 from hermes_ws.client.discovery import SOCKET_URL, Endpoint, remote
-from hermes_ws.client.failures import ConnectFailed, ConnectionLost, NotSent, OutcomeUnknown, RemoteError, ReplyRefused
+from hermes_ws.client.failures import (
+    ConnectFailed,
+    ConnectionLost,
+    Incompatible,
+    NotSent,
+    OutcomeUnknown,
+    RemoteError,
+    ReplyRefused,
+)
 from hermes_ws.client.gateway import Gateway
 from hermes_ws.client.incoming import first_problem, read
 from hermes_ws.client.questions import Handlers
@@ -104,7 +112,7 @@ async def _greeting(socket: Socket, endpoint: Endpoint) -> Ready:
             f"The server at {endpoint} speaks version {ready.protocol.major} of the protocol, not {PROTOCOL_MAJOR}."
         )
         older = "server" if ready.protocol.major < PROTOCOL_MAJOR else "client"
-        raise ConnectFailed(message, retry=False, hint=f"Upgrade the {older}.")
+        raise Incompatible(message, hint=f"Upgrade the {older}.")
     return ready
 
 
@@ -119,6 +127,8 @@ async def _negotiate(gateway: Gateway, endpoint: Endpoint, abilities: Abilities)
     try:
         await gateway.call(CLIENT_CAPABILITIES, params)
     except RemoteError as error:
+        if error.type == "protocol_unsupported":
+            raise Incompatible(f"{endpoint} refuses this client: {error.message}", hint=error.hint) from error
         raise ConnectFailed(f"{endpoint} refuses this client: {error.message}", retry=False, hint=error.hint) from error
     except (NotSent, OutcomeUnknown) as error:
         raise ConnectFailed(f"{endpoint} ended the connection at its beginning.", retry=True) from error

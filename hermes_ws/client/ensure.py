@@ -9,6 +9,7 @@ others end, and everybody finds that one (case REAP-12).
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import anyio
 
 from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint, Reason, Unavailable, discover
-from hermes_ws.client.failures import ClientError, ConnectFailed, ConnectionLost, RemoteError
+from hermes_ws.client.failures import ClientError, ConnectFailed, ConnectionLost, Incompatible, RemoteError
 from hermes_ws.contract.methods.profiles import PROFILES_LIST
 from hermes_ws.contract.model import Empty
 from hermes_ws.scope.home import HOMES, ProfileHome
@@ -42,6 +43,9 @@ REPORT_LINES: Final = 15
 
 REPORT_BYTES: Final = 64 * 1024
 """How far back these lines are looked for."""
+
+RECORD_BYTES: Final = 4096
+"""What a server says of itself in a home is much shorter."""
 
 SHELL: Final = "/bin/sh"
 
@@ -198,6 +202,8 @@ async def _look(root: Path, place: Path, profile: str | None) -> Found:
             if gateway.draining is not None:
                 return Found(State.DRAINING, root, detail=f"the server of {place} is shutting down")
             served = await gateway.call(PROFILES_LIST, Empty())
+    except Incompatible as error:
+        return Found(State.INCOMPATIBLE, root, detail=f"{error.message} {error.hint}")
     except ConnectFailed as error:
         if error.retry:
             return _by_lock(root, place, error.message)
@@ -216,9 +222,22 @@ async def _look(root: Path, place: Path, profile: str | None) -> Found:
 
 def _by_lock(root: Path, place: Path, detail: str) -> Found:
     """Nobody answers. Whoever holds the lock is about to answer, or about to end; else nobody is there."""
-    if held(ProfileHome(place).lock):
+    home = ProfileHome(place)
+    if held(home.lock):
+        if _drains(home):
+            return Found(State.DRAINING, root, detail=f"the server of {place} is shutting down")
         return Found(State.STARTING, root, detail=f"a server owns {place} and does not answer yet")
     return Found(State.ABSENT, root, detail=detail)
+
+
+def _drains(home: ProfileHome) -> bool:
+    """Whether the holder of the lock has said that it ends. What an earlier server left there names another one."""
+    try:
+        with home.draining.open("rb") as said, home.lock.open("rb") as lock:
+            instance = said.read(RECORD_BYTES).decode("ascii")
+            return bool(instance) and f'"instance_id":"{instance}"' in lock.read(RECORD_BYTES).decode("ascii")
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def held(lock: Path) -> bool:
@@ -234,7 +253,7 @@ def held(lock: Path) -> bool:
 
 
 def _unsafe(place: Path) -> str:
-    """Why this home is not spoken with: it, or its run directory, could have been prepared by somebody else."""
+    """Why this home is not spoken with: it, its run directory or its lock could have been prepared by somebody else."""
     for directory in (place, place / "run"):
         try:
             found = directory.stat()
@@ -246,4 +265,18 @@ def _unsafe(place: Path) -> str:
             return f"{directory} belongs to another user"
         if found.st_mode & 0o022:
             return f"{directory} can be written by others; chmod go-w {directory}"
-    return ""
+    return _unsafe_lock(ProfileHome(place).lock)
+
+
+def _unsafe_lock(lock: Path) -> str:
+    try:
+        found = lock.lstat()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"{lock} cannot be looked at: {error.strerror}"
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        return f"{lock} is no file of its own; remove it when no server runs"
+    if found.st_uid != os.geteuid():
+        return f"{lock} belongs to another user"
+    return f"{lock} can be written by others; chmod 600 {lock}" if found.st_mode & 0o022 else ""

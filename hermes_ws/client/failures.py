@@ -98,13 +98,20 @@ class EventUnreadable(ClientError):
         self.because = because
 
 
-@final
 class ConnectFailed(ClientError):
     """No connection came about. `retry` tells whether trying again, unchanged, may help."""
 
     def __init__(self, message: str, *, retry: bool, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.retry = retry
+
+
+@final
+class Incompatible(ConnectFailed):
+    """The server speaks another major version of the protocol. `hint` says which side is the older one."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message, retry=False, hint=hint)
 
 
 @final

@@ -216,6 +216,8 @@ def _refusals(endpoint: Endpoint) -> Generator[None]:
     except InvalidStatus as error:
         raise _refused(endpoint, error.response.status_code) from None
     except (InvalidHandshake, InvalidURI) as error:
+        if isinstance(error.__cause__, EOFError | ConnectionError):
+            raise ConnectFailed(f"The server at {endpoint} hung up during the handshake.", retry=True) from None
         message = f"What answers at {endpoint} is no such server ({type(error).__name__})."
         raise ConnectFailed(message, retry=False) from None
     except TimeoutError:

@@ -112,6 +112,11 @@ class ProfileHome:
         """Where a browser finds the server that was started last."""
         return self.run / "address"
 
+    @property
+    def draining(self) -> Path:
+        """Names the server that lets nobody in any more and still owns the home until what runs has ended."""
+        return self.run / "draining"
+
     def contains(self, path: Path) -> bool:
         """Whether `path`, with all links resolved, is this home or lies in it."""
         return Path(os.path.realpath(path)).is_relative_to(self.path)

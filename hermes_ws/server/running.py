@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, cast
@@ -35,6 +36,7 @@ from hermes_ws.scope import guard
 from hermes_ws.scope.environment import StartEnvironment
 from hermes_ws.scope.home import HomesRoot, ProfileHome
 from hermes_ws.scope.identity import ProfileName
+from hermes_ws.scope.private_file import write_private
 from hermes_ws.server import descriptors, door, sockets, static_files, stdio
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.dispatch import Dispatch
@@ -219,10 +221,13 @@ async def _listen(
         nursery.start_soon(ending.with_parent, options.parent_pid)
     try:
         await ending.asked()
+        with guard.permit(home), suppress(OSError):
+            write_private(home.draining, facts.instance_id.encode())
         await _end(host, listener, ending, log)
     finally:
         with guard.permit(home):
             sockets.remove_unix(path)
+            home.draining.unlink(missing_ok=True)
 
 
 async def _end(host: Host, listener: Listener, ending: Ending, log: ProcessLog) -> None:

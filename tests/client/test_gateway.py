@@ -268,3 +268,28 @@ def test_a_unix_socket_is_dialled_however_long_its_path_is(tmp_path: Path, backe
             anyio.run(main, backend=backend)
     finally:
         os.close(descriptor)
+
+
+def test_a_server_that_hangs_up_in_the_handshake_may_be_tried_again(backend: str) -> None:
+    """It was killed or began to end just then; what answers with something else is no such server."""
+
+    async def dialled(said: bytes) -> ConnectFailed:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+
+        async def hang_up(stream: anyio.abc.SocketStream) -> None:
+            async with stream:
+                await stream.receive()
+                if said:
+                    await stream.send(said)
+
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, hang_up)
+            with pytest.raises(ConnectFailed) as failed:
+                async with connect(f"ws://127.0.0.1:{port}/ws", token="t"):
+                    pass
+            tasks.cancel_scope.cancel()
+        return failed.value
+
+    assert anyio.run(dialled, b"", backend=backend).retry
+    assert not anyio.run(dialled, b"SSH-2.0-OpenSSH_9\r\n\r\n", backend=backend).retry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tests.e2e.gateway_client import PATIENCE
 from tests.e2e.process import Server
 
 CLIENTS = sorted((Path(__file__).parent / "clients").glob("*.json"))
+
+EARLIER = Path(__file__).parent / "clients" / "an-earlier-command-line.json"
 
 
 def fits(pattern: Any, value: Any) -> bool:
@@ -82,3 +85,14 @@ def test_a_client_of_another_time_is_understood_or_told_why_not(shared_server: S
     for pattern in told["never"]:
         assert [frame for frame in player.seen if fits(pattern, frame)] == []
     assert (player.arrays > 0) == told.get("batch", False)
+
+
+def test_the_earlier_command_line_had_its_effect_where_the_profile_works(
+    serve: Callable[..., Server], record_property: Callable[[str, object], None]
+) -> None:
+    """It said no directory, so none of a caller's is verified: the profile's own is."""
+    server = serve()
+    test_a_client_of_another_time_is_understood_or_told_why_not(server, EARLIER)
+    receipt = server.homes / "default" / "home" / "receipt-of-an-earlier-client"
+    assert receipt.read_text() == f"{receipt.parent}\n"
+    record_property("caller_cwd_effect_verified", False)
