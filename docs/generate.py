@@ -86,13 +86,17 @@ def _events() -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     yield f"# Commands behind a slash\n\n{NOTE}\n"
-    yield "What `hermes-ws chat` does with each. What it does not know itself goes to the server as `slash.exec`; a\n"
-    yield "profile's own quick commands and skills are reached in the same way.\n\n"
-    yield "| Command | In `hermes-ws chat` | On the server (`slash.exec`) |\n| --- | --- | --- |\n"
+    yield "What each client does with each. What `hermes-ws chat` does not know itself, and all that is typed behind\n"
+    yield "a slash on the dashboard, goes to the server as `slash.exec`; a profile's own quick commands and skills\n"
+    yield "are reached in the same way. What the server does not have either is refused: there is no such command.\n"
+    yield "For most of what the conversation in a terminal does itself, the dashboard has buttons and forms.\n\n"
+    yield "| Command | In `hermes-ws chat` | On the dashboard | On the server (`slash.exec`) |\n"
+    yield "| --- | --- | --- | --- |\n"
     here = dict(IN_VIEW)
     for name in sorted({*here, *BUILT_IN}):
         there = BUILT_IN[name].description if name in BUILT_IN else "-"
-        yield f"| `/{name}` | {here.get(name, '`slash.exec`')} | {there} |\n"
+        page = "`slash.exec`" if name in BUILT_IN else "refused"
+        yield f"| `/{name}` | {here.get(name, '`slash.exec`')} | {page} | {there} |\n"
 
 
 def _questions() -> Iterator[str]:

@@ -13,7 +13,7 @@ from hermes_ws.cli.opening import UNKNOWN_METHOD, Opened, Wanted, made
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.cli.view import View
-from hermes_ws.client.failures import ClientError, RemoteError
+from hermes_ws.client.failures import ClientError, OutcomeUnknown, RemoteError
 from hermes_ws.client.link import Link
 from hermes_ws.contract.methods.config import CONFIG_SET, ConfigSetParams
 from hermes_ws.contract.methods.mutations import Mutated
@@ -23,6 +23,11 @@ from hermes_ws.contract.methods.session_views import SESSION_INFO, OfSession, Se
 from hermes_ws.contract.methods.sessions import SESSION_CREATE, CreateParams
 from hermes_ws.contract.methods.slash import SLASH_EXEC, Directive, SlashParams
 from hermes_ws.contract.model import Empty
+
+COMMANDS_HINT: Final = (
+    "/help shows the commands of this view, /commands those of the server; what each client does with each stands in "
+    "docs/reference/commands.md."
+)
 
 SLASH_SECONDS: Final = 660.0
 """A command of the server may make a summary, or run the user's own command line."""
@@ -38,6 +43,7 @@ class Acting:
         self._err = err
         self._wanted = wanted
         self._consent: tuple[str, str] | None = None
+        self._unsure: tuple[str, CreateParams] | None = None
         self.mutations = Mutations(view)
         self.next: Opened | None = None
 
@@ -57,6 +63,8 @@ class Acting:
 
     async def act(self, command: Command, line: str, link: Link, opened: Opened) -> Command | None:
         """Carry it out. Gives what is to be done instead, where the server says so. Raises ClientError."""
+        if self._unsure is not None and self._unsure[0] != line:
+            self._unsure = None
         match command:
             case Discard():
                 await self._discard(command.id, link, opened)
@@ -67,7 +75,7 @@ class Acting:
             case Yolo():
                 await self._yolo(command.on, link, opened)
             case New():
-                self.next = await self._new(command.title, link, opened)
+                self.next = await self._new(command.title, line, link, opened)
             case Usage():
                 await self._usage(command.line, link, opened)
             case Tools():
@@ -166,7 +174,17 @@ class Acting:
         )
         self._out.line(f"This session asks for {'no approvals' if wanted else 'approvals again'}.")
 
-    async def _new(self, title: str | None, link: Link, opened: Opened) -> Opened:
+    async def _new(self, title: str | None, line: str, link: Link, opened: Opened) -> Opened:
+        params = self._unsure[1] if self._unsure is not None else await self._like(title, link, opened)
+        self._unsure = None
+        try:
+            return made(await link.call(SESSION_CREATE, params))
+        except OutcomeUnknown as error:
+            self._unsure = (line, params)
+            error.hint = "Type the same once more to learn what became of it; it is made once."
+            raise
+
+    async def _like(self, title: str | None, link: Link, opened: Opened) -> CreateParams:
         known = await self._info(link, opened)
         described = await link.call(RUNTIME_DESCRIBE, Empty())
         asked: dict[str, JsonValue] = {
@@ -180,7 +198,7 @@ class Acting:
         offered = {name for name in described.session_create.parameters if name in CreateParams.model_fields}
         given = {name: value for name, value in asked.items() if name in offered and value is not None}
         try:
-            params = CreateParams.model_validate(
+            return CreateParams.model_validate(
                 {"profile": opened.profile, "request_id": uuid.uuid4().hex, "subscribe": False, **given}
             )
         except ValidationError:
@@ -188,7 +206,6 @@ class Acting:
                 "The session was made with a key that this terminal does not have.",
                 hint="Begin one with hermes-ws chat --base-url URL --api-key KEY.",
             ) from None
-        return made(await link.call(SESSION_CREATE, params))
 
     async def _usage(self, line: str, link: Link, opened: Opened) -> None:
         told = await self._slash(line, link, opened)
@@ -212,6 +229,8 @@ class Acting:
         except ValidationError:
             raise ClientError("That is too long for a command.") from None
         except RemoteError as error:
+            if error.type == "not_found":
+                raise ClientError(error.message, hint=COMMANDS_HINT) from None
             if error.code != UNKNOWN_METHOD:
                 raise
             raise ClientError(f"{line.partition(' ')[0]} is not available on this server.") from None

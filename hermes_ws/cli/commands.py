@@ -65,6 +65,7 @@ IN_VIEW: Final = (
     ("usage", "slash.exec, and the last turn"),
     ("tools", "the session's toolsets"),
     ("help", "the view's own list"),
+    ("commands", "slash.exec help: what the server has"),
     ("quit", "leaves; nothing is stopped"),
     ("exit", "as /quit"),
     ("detach", "as /quit"),
@@ -248,6 +249,8 @@ def parse(line: str) -> Command:
             return New(rest or None)
         case "/usage":
             return Usage(text)
+        case "/commands":
+            return Slash("/help")
         case "/title" if rest:
             return Edit("rename", (("title", rest),))
         case "/branch" | "/fork":
