@@ -27,6 +27,7 @@ from typing import Final, final
 from hermes_ws.warden import descendants, file_orders, limits, orders, spawn, terminal
 from hermes_ws.warden.child import Child
 from hermes_ws.warden.confine import Confined, Wishes
+from hermes_ws.warden.counting import Counting
 from hermes_ws.warden.descendants import Seen
 from hermes_ws.warden.disk import Measuring
 
@@ -35,9 +36,6 @@ _SETTLE_S: Final = 1.0
 
 _LOOK_S: Final = 0.05
 """Seconds between two looks at a group that is about to vanish; its last member may have another parent than us."""
-
-_COUNT_S: Final = 0.1
-"""Seconds between two counts of descendants while a limit is set and there are any: three milliseconds of work."""
 
 _LAST_S: Final = 5.0
 """Seconds to end what is left when the server is gone. A process that hangs in the kernel is not waited for."""
@@ -56,8 +54,8 @@ class Loop:
         self._children: dict[int, Child] = {}
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._ending = False
-        self._counting = wishes.limits.processes is not None and not confined.counts_processes
-        self._count_at = 0.0
+        processes = None if confined.counts_processes else wishes.limits.processes
+        self._counting = None if processes is None else Counting(processes)
         self._alone = True
         self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
@@ -97,8 +95,8 @@ class Loop:
                 due.append(time.monotonic() + _LOOK_S)
             if child.kill_at is not None:
                 due.append(child.kill_at)
-        if not self._alone and self._counting:
-            due.append(self._count_at)
+        if not self._alone and self._counting is not None:
+            due.append(self._counting.due)
         if self._children and self._measuring is not None:
             # While one runs its end wakes the loop, as the end of any child does.
             due += [at for at in (self._measuring.due(time.monotonic()),) if at is not None]
@@ -237,15 +235,8 @@ class Loop:
 
     def _count(self) -> None:
         """End every command when there are more processes than the limit: whose they are cannot be told for orphans."""
-        limit = self._wishes.limits.processes
-        now = time.monotonic()
-        if limit is None or not self._counting or self._alone or now < self._count_at:
-            return
-        found = descendants.below(os.getpid())
-        self._count_at = time.monotonic() + _COUNT_S
-        if len(found) <= limit:
-            return
-        self._end_all(orders.PROCESSES_OVER, found)
+        if self._counting is not None and not self._alone and (found := self._counting.over()):
+            self._end_all(orders.PROCESSES_OVER, found)
 
     def _weigh(self) -> None:
         """End every command when the disk holds more than it may. What frees it again has until the next look."""
