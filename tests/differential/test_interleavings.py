@@ -16,11 +16,14 @@ from hermes_ws.hosting.host import Host
 from hermes_ws.scope.current import Bound, bind
 from hermes_ws.scope.identity import ProfileName
 from tests.session.house import House, new_session, say
+from tests.session.slashing import hands_of
 
 COUNT = 3
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(("talk", "talk", "reload", "change", "rename", "reap", "close", "crash", "clone", "look")),
+        st.sampled_from(
+            ("talk", "talk", "reload", "change", "rename", "reap", "close", "crash", "clone", "look", "run")
+        ),
         st.integers(0, COUNT - 1),
     ),
     min_size=1,
@@ -80,6 +83,15 @@ class Story:
                 found = await runtime.sessions.find(latest=True)
                 snapshot = await (await found.thread("main")).snapshot(None, messages=True)
                 self.told.setdefault(home.number, []).append(snapshot.model_dump_json())
+        elif kind == "run":
+            canary = home.fresh("command")
+            with bind(Bound(runtime.scope)):
+                session, _, viewer = await new_session(runtime)
+                viewer.leave()
+                ran = await (await hands_of(runtime, session)).slash(
+                    f"echo {canary} $SHARED >>ran; cat ran", deadline_s=30
+                )
+                self.told.setdefault(home.number, []).append(ran.output)
         elif kind == "talk":
             canary = home.fresh("text")
             with bind(Bound(runtime.scope)):
@@ -147,7 +159,11 @@ def test_no_canary_crosses_whatever_happens_in_whichever_order(steps: list[tuple
         homes = []
         for number in range(COUNT):
             home = Home(number, f"home{number}", root / f"home{number}")
-            house.home(home.name, config="sessions:\n  idle_s: 0.001\n", env=f"SHARED={home.fresh('secret')}\n")
+            house.home(
+                home.name,
+                config="sessions:\n  idle_s: 0.001\nterminal:\n  env: [SHARED]\n",
+                env=f"SHARED={home.fresh('secret')}\n",
+            )
             (home.path / "SOUL.md").write_text(home.fresh("soul"))
             homes.append(home)
         story = Story(house, homes)
