@@ -188,7 +188,7 @@ def _parted(line: CommandLine) -> Sequence[Part]:
 def _judge_part(
     part: Part, line: CommandLine, policy: ApprovalPolicy, session: SessionApprovals, subject: Subject, place: Place
 ) -> Decision:
-    problems = _problems(part, place)
+    problems = problems_in(part, place)
     danger = danger_of(part, line, hides=bool(problems)) if policy.dangers else None
     covered = session.covers_argv(part.argv, exactly=danger is not None) and not problems
     named = _words(part.argv)
@@ -226,7 +226,7 @@ def _judge_part(
     return Decision("allow", f"default: commands that only read ({program(part.argv)})")
 
 
-def _problems(part: Part, place: Place) -> tuple[str, ...]:
+def problems_in(part: Part, place: Place) -> tuple[str, ...]:
     """Why the part's words do not tell what it does."""
     problems = (*part.problems, *problems_of(part.argv)) if part.argv else part.problems
     if part.argv and any_option_reads(part.argv):

@@ -213,6 +213,10 @@ _GIT_LONG: Final = Options(
         "--output",
     )
 )
+_WRITERS: Final = names("sort tree sdiff find git less")
+_TO_FILE: Final = re.compile(r"--out|-fprint|-fls|-[a-zA-Z]*o(?!k)")
+"""How those options of these programs begin that have a file written."""
+
 _GIT_ARGUMENT: Final = re.compile(r"ext::|fd::|%G|^--(?:upload-archive|sendmail-cmd|help)")
 """In an argument of git: a transport that is a program, a signature that a program checks, a page that one shows."""
 
@@ -287,7 +291,12 @@ def problems_of(argv: Sequence[str]) -> tuple[str, ...]:
     if name == "git":
         return _git(arguments)
     found = _RUNNING[name].found_in(_clustered(name, arguments)) if name in _RUNNING else None
-    return (f"{name} runs programs by {found}",) if found is not None else ()
+    return () if found is None else (_does_more(name, found),)
+
+
+def _does_more(name: str, option: str) -> str:
+    does = "writes to a file" if name in _WRITERS and _TO_FILE.match(option) else "runs programs"
+    return f"{name} {does} by {option}"
 
 
 def reads_only(argv: Sequence[str]) -> bool:
@@ -354,7 +363,7 @@ def _git(arguments: Sequence[str]) -> tuple[str, ...]:
         return (f"git {command} runs programs",)
     found = _GIT_LONG.found_in(rest) or Options(_GIT_LETTERS.get(command, "")).found_in(rest)
     found = found or next((each for each in rest if _GIT_ARGUMENT.search(each)), None)
-    return (f"git runs programs by {found}",) if found is not None else ()
+    return () if found is None else (_does_more("git", found),)
 
 
 def _clustered(name: str, arguments: Sequence[str]) -> Sequence[str]:

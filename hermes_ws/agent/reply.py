@@ -38,6 +38,9 @@ longer than this is as good as gone, and an interrupt must end."""
 REPLY_CHARACTERS: Final = 4_000_000
 """Text and reasoning of one reply: beyond any model's output, and the end of one that floods."""
 
+SHORTEST_PACE_S: Final = 0.05
+"""Seconds that an answer must take for its pace to mean anything: what came at once was made before."""
+
 Meter = Callable[[Usage], tuple[int, int]]
 """Told what a reply consumed; says how full the context is and what fits into it."""
 
@@ -107,6 +110,18 @@ async def receive(
     full, limit = meter(reply.usage)
     await commit(lambda: narrator.usage(reply.usage, context_tokens=full, context_limit=limit))
     return reply
+
+
+def paced(tokens: int, seconds: float) -> float | None:
+    """Tokens a second, to a tenth; None where too little was said, or in too short a time, to tell."""
+    return round(tokens / seconds, 1) if tokens > 1 and seconds >= SHORTEST_PACE_S else None
+
+
+def pace_of(first: Usage, second: Usage) -> float | None:
+    """The pace of both together; that of one where the other has none."""
+    known = [(each.output_tokens, each.tokens_per_second) for each in (first, second) if each.tokens_per_second]
+    seconds = sum(tokens / rate for tokens, rate in known if rate)
+    return paced(sum(tokens for tokens, _ in known), seconds)
 
 
 @final
@@ -188,6 +203,7 @@ class _Receiving:
     def reply(self) -> Reply:
         """The whole reply."""
         now = trio.current_time()
+        speaking = 0.0 if self._first is None else now - self._first
         usage = Usage(
             input_tokens=self._usage.input_tokens,
             output_tokens=self._usage.output_tokens,
@@ -196,6 +212,7 @@ class _Receiving:
             model=self._model.name,
             duration_ms=round((now - self._began) * 1000),
             time_to_first_token_ms=None if self._first is None else round((self._first - self._began) * 1000),
+            tokens_per_second=paced(self._usage.output_tokens, speaking),
         )
         text = "".join(self._text)
         message = None

@@ -20,7 +20,7 @@ from hermes_ws.agent.history import calls_of, repaired
 from hermes_ws.agent.models.model import Model, ModelRequest
 from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook, Steering
 from hermes_ws.agent.prompt import PromptParts, system_prompt
-from hermes_ws.agent.reply import Reply, RequestedCall, commit, receive
+from hermes_ws.agent.reply import Reply, RequestedCall, commit, pace_of, receive
 from hermes_ws.agent.request import TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.rules import NO_RULES, RulesMemory, rules_above
 from hermes_ws.agent.support import Delegates, Hooks, Keeper, Memory
@@ -230,6 +230,7 @@ def add(total: Usage, step: Usage) -> Usage:
         cost_usd=cost,
         model=step.model,
         duration_ms=total.duration_ms + step.duration_ms,
+        tokens_per_second=pace_of(total, step),
         time_to_first_token_ms=(
             step.time_to_first_token_ms if total.time_to_first_token_ms is None else total.time_to_first_token_ms
         ),

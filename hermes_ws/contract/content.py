@@ -92,7 +92,11 @@ def summary_message(text: str) -> Message:
 
 
 class Usage(Result):
-    """What a step or an execution consumed. Tokens are counts; `cost_usd` is null where the price is not known."""
+    """What a step or an execution consumed. Tokens are counts; `cost_usd` is null where the price is not known.
+
+    `tokens_per_second` is the pace of the output from its first token on; null where that took no time that was
+    measured.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -101,3 +105,4 @@ class Usage(Result):
     model: str = ""
     duration_ms: int = 0
     time_to_first_token_ms: int | None = None
+    tokens_per_second: float | None = None

@@ -259,8 +259,11 @@ class Briefing:
         place, scope = self._place, found.scope
         runtime = place.runtime
         named = await give_title(runtime, place.key, place.session, self._record.text, scope)
-        if named is not None and scope.config.agent.titles != "words":
-            naming = Naming(runtime, place.key, named, scope, found.settings, found.small_model)
+        if named is None:
+            return
+        place.titled(named)
+        if scope.config.agent.titles != "words":
+            naming = Naming(runtime, place.key, named, scope, found.settings, found.small_model, place.titled)
             with suppress(Draining):  # Then the first words have to do.
                 runtime.start_soon(naming.run, name=f"title of {place.key.session_id}")
 

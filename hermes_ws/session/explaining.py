@@ -7,9 +7,8 @@ from typing import cast
 import trio
 from pydantic import JsonValue
 
-from hermes_ws.agent.approvals import decide, judged_parts
+from hermes_ws.agent.approvals import decide, judged_parts, problems_in
 from hermes_ws.agent.permanent import rules_for
-from hermes_ws.agent.programs import problems_of
 from hermes_ws.agent.reach import place_of
 from hermes_ws.agent.tools.registry import TOOLS
 from hermes_ws.agent.tools.tool import Need, Subject
@@ -40,7 +39,7 @@ async def explain(runtime: Runtime, session: Session, params: ExplainParams) -> 
                 decision=decision.verdict,
                 rule=redact(decision.rule),
                 danger=decision.danger,
-                problems=[*part.problems, *(problems_of(part.argv) if part.argv else ())],
+                problems=[redact(problem) for problem in problems_in(part, place)],
             )
             for part, decision in parts
         ],

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.ports import Told
+from hermes_ws.agent.reply import pace_of
 from hermes_ws.agent.rules import RulesMemory
 from hermes_ws.contract.content import (
     Block,
@@ -75,6 +76,7 @@ def add_usage(first: Usage, second: Usage) -> Usage:
         cost_usd=cost,
         model=second.model or first.model,
         duration_ms=first.duration_ms + second.duration_ms,
+        tokens_per_second=pace_of(first, second),
         time_to_first_token_ms=(
             first.time_to_first_token_ms if first.time_to_first_token_ms is not None else second.time_to_first_token_ms
         ),

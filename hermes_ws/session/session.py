@@ -145,6 +145,11 @@ class Session:
         for thread in self.threads:
             thread.adopt(record)
 
+    def _titled(self, record: SessionRecord) -> None:
+        """It was given a title, which is no edit. One that came meanwhile is newer than this, and holds the title."""
+        if record.revision == self.record.revision:
+            self.adopt(record)
+
     def forget(self, thread_id: str) -> None:
         """One of its threads is gone for good."""
         self._threads.pop(thread_id, None)
@@ -169,6 +174,7 @@ class Session:
             keys=self._keys,
             sibling=self.thread,
             rules=self.rules,
+            titled=self._titled,
             began=self._began,
         )
         return Thread(place, owner=self)

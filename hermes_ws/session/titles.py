@@ -56,6 +56,7 @@ class Naming:
     scope: ProfileScope
     settings: TurnSettings
     model: Callable[[], Model]
+    titled: Callable[[SessionRecord], None]
 
     async def run(self) -> None:
         """Have a model name the session, for as long as it bears the title that it has.
@@ -90,7 +91,9 @@ class Naming:
         if usage.input_tokens or usage.output_tokens:
             await self.runtime.journal.transact(lambda tx: spending.keep(tx, self.key, usage))
         if title and title != self.session.title:
-            await _put(self.runtime, self.key, self.session, title, self.scope)
+            named = await _put(self.runtime, self.key, self.session, title, self.scope)
+            if named is not None:
+                self.titled(named)
 
 
 async def _put(

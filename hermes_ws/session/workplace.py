@@ -34,5 +34,7 @@ class Workplace:
     """Another thread of the same session, by its id. Raises `ThreadUnknown`."""
     rules: KnownRules
     """What was told of the directory's rules."""
+    titled: Callable[[SessionRecord], None]
+    """Called with the session as it is stored when it was given a title."""
     began: Callable[[], None]
     """Called when a turn begins."""

@@ -15,6 +15,7 @@ from hermes_ws.agent.models.model import (
     ReasoningPiece,
     TextPiece,
     ToolCallPiece,
+    UsagePiece,
 )
 from hermes_ws.agent.ports import QuestionExpired
 from hermes_ws.contract.content import ReasoningBlock, TextBlock
@@ -86,6 +87,20 @@ async def test_usage_is_told_with_each_step_and_summed_up(autojump_clock: trio.a
     assert (second.input_tokens, second.output_tokens) == (200, 5)
     assert second.time_to_first_token_ms is not None
     assert (end.usage.input_tokens, end.usage.output_tokens) == (300, 12)
+
+
+async def test_the_pace_is_told_from_the_first_token_on(autojump_clock: trio.abc.Clock) -> None:
+    scene = Scene()
+    first_step = "/do wait 5\n/do usage 1 20\n/do stream 11 200\n/do run ls"
+    end = await scene.run(f"{first_step}\n\n/do usage 1 30\n/do stream 10 100")
+    first, second = scene.narrator.all("usage")
+    assert (first.tokens_per_second, second.tokens_per_second) == (10.0, 30.0)
+    assert end.usage.tokens_per_second == pytest.approx(50 / 3, abs=0.1)
+
+
+async def test_what_comes_at_once_has_no_pace() -> None:
+    model = Replies([TextPiece("ok"), UsagePiece(1, 500), *done()])
+    assert (await Scene().run("hi", model)).usage.tokens_per_second is None
 
 
 async def test_the_prompt_holds_definition_soul_profile_directory_and_rules() -> None:

@@ -132,3 +132,12 @@ async def test_words_are_enough_where_a_profile_says_so(house: House, server: Ch
         await viewer.until("execution.finished", outcome="completed")
         assert await title(runtime, session) == "Please tidy the shed"
     assert server.asked == []
+
+
+async def test_an_open_session_knows_its_title_at_once(runtime: ProfileRuntime, server: ChatServer) -> None:
+    server.answers = [titled]
+    session, thread, viewer = await new_session(runtime)
+    await say(thread, "Please tidy the shed", "one")
+    await viewer.until("session.info", revision=1)
+    await eventually(lambda: session.record.title == "Order in the shed")
+    assert session.record.revision == 1

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "664aba9b5ed30204";
+export const CONTRACT_DIGEST = "609a8974c99f7d60";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -2252,6 +2252,7 @@ export interface Usage {
   model?: string;
   duration_ms?: number;
   time_to_first_token_ms?: number | null;
+  tokens_per_second?: number | null;
 }
 
 /** What one step of an execution consumed. `context_tokens` of `context_limit` is how full the model's context is; both are about right, since only the provider counts, and null where nothing is known. */
