@@ -28,13 +28,19 @@ from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
 
+OTHER_HOME = "Name a home that can be written with HERMES_HOME."
+
 LINE_BYTES = 16 * 1024 * 1024
 """The longest answer; a server sends much less."""
 
 
 @asynccontextmanager
 async def alone(root: Path, environ: Mapping[str, str]) -> AsyncGenerator[Alone]:
-    """The server of one block. Raises ConnectFailed with what it said, when it cannot serve this home."""
+    """The server of one block. Raises ConnectFailed with what it said, when it cannot serve this home.
+
+    A root of homes that is not there yet is made, as the first server would.
+    """
+    _make(root)
     process = await trio.lowlevel.open_process(
         [sys.executable, "-P", "-m", "hermes_ws.cli.main", "stdio", "--standalone"],
         stdin=subprocess.PIPE,
@@ -60,6 +66,14 @@ async def alone(root: Path, environ: Mapping[str, str]) -> AsyncGenerator[Alone]
             assert process.stdin is not None, "it was asked for"
             await process.stdin.aclose()
             await process.wait()
+
+
+def _make(root: Path) -> None:
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"The home {root} cannot be made: {error.strerror}."
+        raise ConnectFailed(message, retry=False, hint=OTHER_HOME) from None
 
 
 @final

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Final, final
 
 import anyio
@@ -21,6 +20,22 @@ QUIET_SECONDS: Final = 1.0
 
 LOOK_SECONDS: Final = 0.25
 """Between looks at a home whose server is gone; one that is started by a supervisor takes longer than that."""
+
+TYPED: Final = (
+    ("profiles.list", "hermes-ws profile list"),
+    ("session.list", "hermes-ws session list"),
+    ("token.list", "hermes-ws token list"),
+    ("config.show", "hermes-ws config get"),
+    ("profiles.confirm", "hermes-ws profile confirm NAME"),
+)
+"""Methods that hints of a server name, and what a person types for each."""
+
+
+def as_typed(hint: str) -> str:
+    """A hint of a server, in the words of this command line."""
+    for method, command in TYPED:
+        hint = hint.replace(method, command)
+    return hint
 
 
 @final
@@ -58,7 +73,8 @@ class Where:
             try:
                 found = await ensure(self._surroundings.home, self._surroundings.environ)
             except OSError as error:
-                problem = error.strerror or str(error)
+                where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+                problem = f"{where}{error.strerror or error}"
             tasks.cancel_scope.cancel()
         return found or Found(State.INACCESSIBLE, self._surroundings.home, detail=f"none could be started: {problem}")
 
@@ -130,9 +146,9 @@ class Where:
     def hint(self, error: ClientError) -> str:
         """What to do about the error; empty where nothing is known to help."""
         if error.hint or self._surroundings.url is not None:
-            return error.hint
+            return as_typed(error.hint)
         if isinstance(error, ConnectFailed) and error.retry:
-            return f"Start one with: HERMES_HOME={shlex.quote(str(self._surroundings.home))} hermes-ws serve"
+            return "hermes-ws ensure starts one, as hermes-ws chat does; hermes-ws serve stays in the foreground."
         return ""
 
     def tell(self, screen: Screen, error: ClientError) -> None:

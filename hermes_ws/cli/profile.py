@@ -13,7 +13,12 @@ import click
 if TYPE_CHECKING:
     from hermes_ws.cli.asking import Caller
     from hermes_ws.cli.environment import Surroundings
-    from hermes_ws.contract.methods.profile_life import ProfileCreateParams, ProfileMade, ProfileRenamed
+    from hermes_ws.contract.methods.profile_life import (
+        ProfileConfirmed,
+        ProfileCreateParams,
+        ProfileMade,
+        ProfileRenamed,
+    )
     from hermes_ws.contract.model import Params, Result
     from hermes_ws.contract.registry import Method
 
@@ -153,6 +158,16 @@ def adopt(name: str, as_json: bool) -> None:
     _do(PROFILES_ADOPT, lambda: ProfileNameParams(profile=name), _show_made, as_json=as_json)
 
 
+@profile.command(epilog="\b\nExamples:\n  hermes-ws profile confirm office")
+@click.argument("name")
+@as_json
+def confirm(name: str, as_json: bool) -> None:
+    """Let an imported profile start by itself what it would: schedules, hooks, tool servers."""
+    from hermes_ws.contract.methods.profile_life import PROFILES_CONFIRM, ProfileNameParams
+
+    _do(PROFILES_CONFIRM, partial(ProfileNameParams, profile=name), _show_confirmed, as_json=as_json)
+
+
 @profile.command(epilog="\b\nExamples:\n  hermes-ws profile export work --include config,skills,sessions")
 @click.argument("name")
 @include
@@ -226,11 +241,17 @@ def _do(
 
 
 def _show_made(answer: Result, line: Callable[[str], None]) -> None:
+    from hermes_ws.cli.locating import as_typed
     from hermes_ws.cli.sanitise import harmless
 
     made = cast("ProfileMade", answer)
     for told in made.report or [f"{made.name}: {made.home}"]:
-        line(harmless(told))
+        line(harmless(as_typed(told)))
+
+
+def _show_confirmed(answer: Result, line: Callable[[str], None]) -> None:
+    done = cast("ProfileConfirmed", answer).confirmed
+    line("Confirmed: what it starts by itself is on." if done else "Nothing had been off.")
 
 
 def _create_here(root: Path, params: ProfileCreateParams) -> ProfileMade:

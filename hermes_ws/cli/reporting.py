@@ -34,7 +34,10 @@ class Report:
         """Ask and print; the exit status tells whether there is a server."""
         found = await self._where.found()
         if found.endpoint is None or found.state is not State.READY:
-            return self._tell(found.state, ConnectFailed(found.detail, retry=found.state is State.ABSENT))
+            message = found.detail
+            if found.state is State.ABSENT and not self._where.named:
+                message = f"No server runs for {found.root}."
+            return self._tell(found.state, ConnectFailed(message, retry=found.state is State.ABSENT))
         try:
             endpoint = found.endpoint
             async with connect_to(endpoint, Abilities("hermes-ws status", live="none")) as gateway:

@@ -36,7 +36,7 @@ def test_the_absence_of_a_server_is_json_as_well(run: Run) -> None:
     done = run("status", "--json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["state"], done.stderr) == (1, "absent", "")
-    assert "hermes-ws serve" in told["hint"]
+    assert "hermes-ws ensure starts one" in told["hint"]
 
 
 def test_a_socket_that_others_may_open_is_not_spoken_to(peer: Peer, run: Run, home: Path) -> None:
@@ -58,4 +58,4 @@ def test_a_socket_that_a_dead_server_left_is_no_server(peer: Peer, run: Run, hom
     peer.stop()
     done = run("status")
     assert done.returncode == 1
-    assert f"Start one with: HERMES_HOME={home} hermes-ws serve" in done.stderr
+    assert "hermes-ws ensure starts one" in done.stderr
