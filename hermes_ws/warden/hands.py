@@ -90,9 +90,12 @@ class Warden:
         process: subprocess.Popen[bytes],
         control: socket.socket,
         subreaper: Subreaper | None,
+        *,
+        namespaces: bool,
     ) -> None:
         self.confinement = Confinement(0, False, False, False)
         self._process = process
+        self._namespaces = namespaces
         self._pidfd = os.pidfd_open(process.pid)
         self._channel = Channel(control)
         self._subreaper = subreaper
@@ -131,7 +134,8 @@ class Warden:
             else await in_thread(trio.CapacityLimiter(1), bubblewrap.open_mounts, grants.read, grants.write)
         )
         try:
-            warden = cls(*_spawn(_argv(python, program, grants, mounts), mounts, subreaper), subreaper)
+            spawned = _spawn(_argv(python, program, grants, mounts), mounts, subreaper)
+            warden = cls(*spawned, subreaper, namespaces=program is not None)
         finally:
             for mount in mounts:
                 os.close(mount.descriptor)
@@ -244,8 +248,11 @@ class Warden:
             await trio.lowlevel.wait_readable(self._pidfd)
 
     async def _kill(self) -> None:
-        """SIGKILL for it and for all below it: what bubblewrap has forked waits for it, and would do so for ever."""
+        """SIGKILL, also for what bubblewrap has forked: that waits for it, and would do so for ever."""
         with suppress(ProcessLookupError):
+            if not self._namespaces:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+                return
             # Stopped first, so that nothing is forked behind the look.
             signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
             with trio.move_on_after(STOPPED_WITHIN_S):
