@@ -54,10 +54,11 @@ class Nobody:
 
 
 class Model:
-    """Answers each request with stamped pieces; `arrived` is when the last one came."""
+    """Answers each request with stamped pieces, `gap_s` between two; `arrived` is when the last request came."""
 
-    def __init__(self) -> None:
+    def __init__(self, gap_s: float = GAP_S) -> None:
         self.arrived = 0.0
+        self._gap_s = gap_s
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """One connection."""
@@ -68,7 +69,7 @@ class Model:
                 head = [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]
                 await stream.send_all(http.send(h11.Response(status_code=200, headers=head)) or b"")
                 for _ in range(PIECES):
-                    await trio.sleep(GAP_S)
+                    await trio.sleep(self._gap_s)
                     await self._say(stream, http, {"content": f"<{time.perf_counter_ns()}>"}, None)
                 await self._say(stream, http, {}, "stop")
                 await stream.send_all(
@@ -121,7 +122,8 @@ async def _measured() -> list[Figure]:
     ]
 
 
-async def _turns(root: Path, model: Model, port: int) -> tuple[list[float], list[float]]:
+def hosted(root: Path, port: int) -> Host:
+    """A host over one home whose model listens on `port`."""
     home = root / "homes" / "default"
     home.mkdir(parents=True, mode=0o700)
     home.parent.chmod(0o700)
@@ -129,7 +131,11 @@ async def _turns(root: Path, model: Model, port: int) -> tuple[list[float], list
     settings = f"agent: {{titles: words}}\nmodel: {{provider: mine, name: m}}\nproviders: {{mine: {provider}}}\n"
     (home / "config.yaml").write_text(settings)
     start = StartEnvironment(base={"PATH": "/usr/bin:/bin"}, parameters={}, launch_secrets={})
-    host = Host(HomesRoot.directory(home.parent), start, instance_id="bench", audience=Nobody())
+    return Host(HomesRoot.directory(home.parent), start, instance_id="bench", audience=Nobody())
+
+
+async def _turns(root: Path, model: Model, port: int) -> tuple[list[float], list[float]]:
+    host = hosted(root, port)
     submitted: list[float] = []
     added: list[float] = []
     async with trio.open_nursery() as nursery:

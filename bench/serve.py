@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,12 @@ END = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that answers."""
+    """A server that answers. `began` is when it was started, on `time.perf_counter`."""
 
     port: int
     token: str
     pid: int
+    began: float
 
 
 @contextlib.contextmanager
@@ -45,19 +47,19 @@ def started_server(prepare: Callable[[Path], None] = lambda homes: None) -> Iter
 def server_over(homes: Path) -> Iterator[Served]:
     """The whole server, over homes of which one is called default."""
     command = ("hermes_ws.cli.main", "serve", "--profiles-root", str(homes), "--port", "0", "--announce", "json")
-    with _process(*command, HERMES_HOME=str(homes / "default")) as (line, pid):
+    with _process(*command, HERMES_HOME=str(homes / "default")) as (line, pid, began):
         told = orjson.loads(line)
         token = Path(told["token_file"]).read_text().strip()
         port = urlsplit(told["url"]).port
         assert port is not None
-        yield Served(port, token, told.get("pid", pid))
+        yield Served(port, token, told.get("pid", pid), began)
 
 
 @contextlib.contextmanager
 def started_bare() -> Iterator[Served]:
     """The minimal server."""
-    with _process("bench.bare") as (line, pid):
-        yield Served(int(line), "", pid)
+    with _process("bench.bare") as (line, pid, began):
+        yield Served(int(line), "", pid, began)
 
 
 def resident(pid: int) -> int:
@@ -69,9 +71,10 @@ def resident(pid: int) -> int:
 
 
 @contextlib.contextmanager
-def _process(module: str, *arguments: str, **environment: str) -> Iterator[tuple[str, int]]:
-    """Run a module; what its first line says, and its pid."""
+def _process(module: str, *arguments: str, **environment: str) -> Iterator[tuple[str, int, float]]:
+    """Run a module; what its first line says, its pid, and when it was started."""
     given = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **environment}
+    began = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, env=given, text=True
     ) as process:
@@ -80,7 +83,7 @@ def _process(module: str, *arguments: str, **environment: str) -> Iterator[tuple
             line = process.stdout.readline()
             if not line:
                 raise RuntimeError(f"{module} ended before it said anything, with {process.wait(END)}")
-            yield line, process.pid
+            yield line, process.pid, began
         finally:
             process.send_signal(signal.SIGTERM)
             try:

@@ -195,6 +195,7 @@ def test_the_public_view_shows_references_and_hides_keys() -> None:
         "headers": {"A": "Bearer ${K}", "B": "«secret»"},
         "key_command": [],
         "key_env": [],
+        "prices": {},
     }
     assert public_view(VIEWED, "providers.y.api_key") == "«secret»"
     assert public_view(VIEWED, "providers.y.base_url") == "«secret»"
