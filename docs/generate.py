@@ -52,11 +52,19 @@ def pages() -> Mapping[str, str]:
         "docs/reference/asyncapi.json": _json(asyncapi.document()),
         "docs/reference/schemas.json": _json(schemas.document()),
         "clients/typescript/src/contract.ts": typescript.source(),
+        "hermes_ws/contract/generated/openrpc.json": _brief(openrpc.document()),
+        "hermes_ws/contract/generated/asyncapi.json": _brief(asyncapi.document()),
+        "hermes_ws/contract/generated/digest": openrpc.digest() + "\n",
     }
 
 
 def _json(document: object) -> str:
     return json.dumps(document, indent=2) + "\n"
+
+
+def _brief(document: object) -> str:
+    """As the server sends it."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def _methods() -> Iterator[str]:

@@ -25,7 +25,7 @@ Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 class Params(BaseModel):
     """What a request carries. Frozen; unknown keys are errors, and so is a number that came as text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     def located_by(self) -> str | None:
         """The id that tells which home the request is about, if it carries one; ids begin with their home's origin."""
@@ -40,7 +40,7 @@ class Params(BaseModel):
 class Result(BaseModel):
     """What an answer or an event carries. Frozen; a reader passes over keys that it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Empty(Params):

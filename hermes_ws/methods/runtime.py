@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from hermes_ws.contract import openrpc
+import orjson
+
 from hermes_ws.contract.events import Protocol
 from hermes_ws.contract.methods.runtime import (
     RPC_DISCOVER,
@@ -26,6 +27,7 @@ from hermes_ws.contract.methods.runtime import (
 from hermes_ws.contract.methods.sessions import SOURCES, CreateParams
 from hermes_ws.contract.model import Empty
 from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from hermes_ws.methods import documents
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ServerCall
 
@@ -36,7 +38,7 @@ _NOT_OPTIONS = frozenset({"profile", "request_id", "subscribe"})
 @handles(RPC_DISCOVER)
 async def discover(call: ServerCall, params: Empty) -> OpenRpcDocument:
     """The contract, rendered from the declarations."""
-    return OpenRpcDocument(document=openrpc.document())
+    return OpenRpcDocument(document=orjson.loads(documents.openrpc()))
 
 
 @handles(RUNTIME_DESCRIBE)

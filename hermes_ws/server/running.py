@@ -7,6 +7,7 @@ in, what runs gets its time, everything is committed, children end, and only the
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import signal
@@ -22,7 +23,6 @@ import orjson
 import trio
 
 from hermes_ws import __version__
-from hermes_ws.contract import asyncapi, openrpc
 from hermes_ws.contract.errors import HermesError, ProfileUnusable
 from hermes_ws.contract.events import DrainingNotice, ServerInfo
 from hermes_ws.contract.registry import Right
@@ -30,6 +30,7 @@ from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.hosting.credentials import OWNER
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.tokens import Grant
+from hermes_ws.methods import documents
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.methods.table import HANDLERS
 from hermes_ws.scope import guard
@@ -120,6 +121,9 @@ async def _serve(options: ServeOptions, start: StartEnvironment) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as told:
         async with trio.open_nursery() as nursery:
             await nursery.start(host.run)
+            # What is loaded stays; it need not be looked through again and again for what could be given back.
+            gc.freeze()
+            gc.enable()
             if options.standalone:
                 bound = None if options.profile is None else root.launch.text
                 await stdio.serve(host, facts, audience, log, told, nursery, profile=bound)
@@ -164,8 +168,6 @@ async def _listen(
         tcp = await sockets.listen_tcp(options.host, options.port, tls)
         home.address.write_text(f"{'http' if tls is None else 'https'}://{options.host}:{tcp.port}\n", "ascii")
         unix = sockets.listen_unix(path)
-    document = orjson.dumps(openrpc.document())
-    events = orjson.dumps(asyncapi.document())
     entry = Entry(
         AllTokens(LaunchToken(token), host),
         hosts=host_names(options.host, tcp.port, config.server.hosts),
@@ -177,8 +179,8 @@ async def _listen(
         entry=entry,
         pages=Pages(
             ready=lambda: pulse.ready() and not listener.out_of_room,
-            openrpc=lambda: document,
-            asyncapi=lambda: events,
+            openrpc=documents.openrpc,
+            asyncapi=documents.asyncapi,
             files=static_files.read(),
         ),
         limits=Limits(

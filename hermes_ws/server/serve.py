@@ -8,6 +8,7 @@ names alone; what is then in `/proc/<pid>/environ` says nothing. Nothing heavy i
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -48,6 +49,7 @@ def main(options: ServeOptions) -> int:
     if start is None:
         _begin_anew(split(os.environ))
     _hide()
+    gc.disable()  # nothing is given back while everything is loaded; `running` enables it when that is done
     from hermes_ws.server.process_log import ProcessLog
     from hermes_ws.server.running import run
 

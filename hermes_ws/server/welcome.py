@@ -9,11 +9,11 @@ from typing import Final, final
 
 from pydantic import JsonValue
 
-from hermes_ws.contract import openrpc
 from hermes_ws.contract.events import Limits, Protocol, Ready
 from hermes_ws.contract.registry import Right
 from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.hosting.host import Host
+from hermes_ws.methods import documents
 from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.scope.sections import LimitsConfig
 from hermes_ws.server.lanes import WAITING_BYTES, WAITING_REQUESTS
@@ -52,7 +52,7 @@ class Greeting:
     def __init__(self, host: Host, facts: ServerFacts, limits: LimitsConfig, skin: str) -> None:
         self._host = host
         self._facts = facts
-        self._digest = openrpc.digest()
+        self._digest = documents.digest()
         self._limits = Limits(
             frame_bytes=limits.frame_bytes,
             in_flight=limits.in_flight,
