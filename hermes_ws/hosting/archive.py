@@ -23,7 +23,6 @@ import orjson
 from hermes_ws.contract.errors import InvalidParams, NotFound
 from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.hosting.profile_copy import PLACES, Copied
-from hermes_ws.hosting.sealed import MAGIC, Opener, Sealer
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import Identity
 
@@ -34,6 +33,9 @@ MANIFEST_BYTES: Final = 65_536
 FORMAT: Final = 1
 
 DATABASE: Final = "state/sessions.db"
+
+SEALED: Final = b"hermes-ws sealed 1\n"
+"""What a file that is encrypted under a passphrase begins with."""
 
 _HEAD: Final = 32
 """Bytes that tell what kind of file it is."""
@@ -76,7 +78,7 @@ def write(
     copied = Copied()
     fd = os.open(goal, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(fd, "w+b") as file:
-        out: BinaryIO = cast("BinaryIO", Sealer(file, passphrase)) if passphrase is not None else file
+        out = file if passphrase is None else _sealer(file, passphrase)
         with tarfile.open(fileobj=out, mode="w|gz", format=tarfile.PAX_FORMAT) as tar:
             manifest = orjson.dumps(
                 {
@@ -103,6 +105,21 @@ def write(
         return Written(goal, goal.stat().st_size, digest, copied.files, tuple(skipped))
 
 
+# What encrypts is loaded when there is something to encrypt: it takes 8 MiB, and most servers never do.
+
+
+def _sealer(file: BinaryIO, passphrase: str) -> BinaryIO:
+    from hermes_ws.hosting.sealed import Sealer
+
+    return cast("BinaryIO", Sealer(file, passphrase))
+
+
+def _opener(file: BinaryIO, passphrase: str) -> BinaryIO:
+    from hermes_ws.hosting.sealed import Opener
+
+    return cast("BinaryIO", io.BufferedReader(Opener(file, passphrase)))
+
+
 def _anonymous(member: tarfile.TarInfo, copied: Copied) -> tarfile.TarInfo:
     copied.count(member.size)
     member.uid = member.gid = 0
@@ -119,14 +136,12 @@ def read(path: Path, target: ProfileHome, passphrase: str | None, *, secrets: bo
     except OSError as error:
         raise NotFound(f"{path} cannot be read: {error.strerror}.", file=str(path)) from None
     with file:
-        sealed = file.read(len(MAGIC)) == MAGIC
+        sealed = file.read(len(SEALED)) == SEALED
         if sealed and passphrase is None:
             raise InvalidParams("The archive is sealed; its passphrase is needed.", path="passphrase")
         if not sealed:
             file.seek(0)
-        stream: BinaryIO = (
-            cast("BinaryIO", io.BufferedReader(Opener(file, passphrase))) if sealed and passphrase else file
-        )
+        stream = _opener(file, passphrase) if sealed and passphrase else file
         try:
             with tarfile.open(fileobj=stream, mode="r|gz") as tar:
                 return _unpack(tar, target, secrets=secrets)

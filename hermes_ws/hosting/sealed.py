@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from hermes_ws.contract.errors import InvalidParams
+from hermes_ws.hosting.archive import SEALED
 
-MAGIC: Final = b"hermes-ws sealed 1\n"
+MAGIC: Final = SEALED
 
 SALT_BYTES: Final = 16
 PREFIX_BYTES: Final = 7

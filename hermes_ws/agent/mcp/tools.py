@@ -53,4 +53,4 @@ def _tool(server: ToolServer, remote: RemoteTool) -> Tool:
         return Prepared(Subject(name, described, _NEEDS, lasting=True), run)
 
     doc = remote.description or f"{remote.name} of {server.plan.name}."
-    return Tool(name, f"mcp:{server.plan.name}", _NEEDS, doc, remote.parameters, prepare)
+    return Tool(name, f"mcp:{server.plan.name}", _NEEDS, doc, lambda: remote.parameters, prepare)

@@ -31,7 +31,7 @@ def client_tool(name: str, description: str, parameters: Mapping[str, JsonValue]
 
         return Prepared(Subject(name, f"Have the client do {name}: {said}", _NEEDS, lasting=True), run)
 
-    return Tool(name, "client", _NEEDS, description or f"{name}, done by the client.", parameters, prepare)
+    return Tool(name, "client", _NEEDS, description or f"{name}, done by the client.", lambda: parameters, prepare)
 
 
 async def _ask(name: str, arguments: Mapping[str, JsonValue], context: ToolContext) -> ToolOutcome:

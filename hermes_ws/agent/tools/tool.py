@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Literal, TypeVar, cast, final
 
 from pydantic import JsonValue
@@ -83,8 +84,14 @@ class Tool:
     toolset: str
     needs: frozenset[Need]
     doc: str
-    parameters: Mapping[str, JsonValue]
+    shape: Callable[[], Mapping[str, JsonValue]]
+    """Gives `parameters`, which are made when a model is told of the tool for the first time."""
     prepare: Callable[[Mapping[str, JsonValue]], Prepared]
+
+    @property
+    def parameters(self) -> Mapping[str, JsonValue]:
+        """The arguments, as a JSON schema."""
+        return self.shape()
 
     @property
     def spec(self) -> ToolSpec:
@@ -113,7 +120,7 @@ def tool(
         params = read_params(shape, arguments)
         return Prepared(subject(params), lambda context: run(params, context))
 
-    return Tool(name, toolset, needs, doc, _schema(shape), prepare)
+    return Tool(name, toolset, needs, doc, cache(partial(_schema, shape)), prepare)
 
 
 def _schema(shape: type[Params]) -> Mapping[str, JsonValue]:
