@@ -233,11 +233,11 @@ async def test_a_profile_without_use_closes_and_opens_again(house: House) -> Non
 
 
 async def test_a_profile_that_somebody_watches_or_that_works_does_not_close(house: House) -> None:
-    house.home("default", config="profiles:\n  idle_s: 0.05\n")
+    house.home("default", config="profiles:\n  idle_s: 0.4\n")
     async with house.served() as host:
         runtime = await host.open(WORK)
         _, thread, viewer = await new_session(runtime)
-        await say(thread, "/do wait 0.5", "one")
+        await say(thread, "/do wait 1.5", "one")
         viewer.leave()
         await runtime.sessions.wait_until_idle()
         assert runtime.state is State.OPEN
