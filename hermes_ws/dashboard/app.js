@@ -233,6 +233,8 @@ class Page {
     document.body.dataset.profile = first?.conversation.profile ?? "";
     put(this.workspace, this.panes.length ? this.panes.map((pane) => pane.root) : element("p.empty", {}, text("pickSession")));
     this.fold(this.panes.length > 0);
+    for (const pane of this.panes) this.waits(pane);
+    this.entitle();
     this.list.current = new Set(this.panes.map((pane) => pane.sessionId));
     this.list.draw();
   }
@@ -255,9 +257,23 @@ class Page {
 
   /** @param {number} count */
   badge(count) {
-    document.title = count ? `(${count}) ${TEXTS.title}` : TEXTS.title;
     this.count.toggleAttribute("hidden", count === 0);
     put(this.count, String(count));
+    for (const pane of this.panes) this.waits(pane);
+    this.entitle();
+  }
+
+  /** Whether a session waits for an answer; what is only asked for in passing holds nothing up. @param {Pane} pane */
+  waits(pane) {
+    const held = [...this.inbox.questions.values()].some(({ kind, params }) => kind !== "connection" && params.session_id === pane.sessionId);
+    pane.waits(held);
+  }
+
+  /** What the tab of the browser says: how many questions wait, and which profile one is in. */
+  entitle() {
+    const count = this.inbox.questions.size;
+    const [pane] = this.panes;
+    document.title = `${count ? `(${count}) ` : ""}${pane ? `${pane.conversation.profile} · ` : ""}${TEXTS.title}`;
   }
 
   manage() {

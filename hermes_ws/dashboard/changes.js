@@ -56,10 +56,16 @@ export class Changes {
     put(this.list, this.rows.map((row) => this.row(row)));
   }
 
+  /** A path as the session's directory sees it. @param {string} path */
+  short(path) {
+    const here = `${this.conversation.info.cwd ?? ""}/`;
+    return path.startsWith(here) ? path.slice(here.length) : path;
+  }
+
   /** @param {Row} row */
   row(row) {
     const body = element("div.difference");
-    const name = row.files.map((file) => file.split("/").at(-1)).join(", ");
+    const name = row.files.map((file) => this.short(file)).join(", ");
     const details = element(
       "details.card",
       {},
@@ -77,7 +83,7 @@ export class Changes {
     put(
       body,
       element("p.soft", {}, text("sinceThen")),
-      files.map((file) => drawn(file.lines, file.name)),
+      files.map((file) => drawn(file.lines, this.short(file.name))),
       !files.length && element("p.soft", {}, stat || text("nothingDifferent")),
       this.gateway.rights.has("control") && element("button", { type: "button", onclick: () => this.attempt(() => this.restore(row, body)) }, text("putBack")),
     );

@@ -45,6 +45,7 @@ export class Composer {
     this.input.addEventListener("keydown", (event) => this.press(event));
     this.steer = element("button.steer", { type: "button", hidden: true, onclick: () => this.guide() }, text("steer"));
     this.stop = element("button.stop", { type: "button", hidden: true, onclick: () => pane.stop() }, text("stop"));
+    this.go = element("button.send", { type: "submit" }, text("send"));
     this.root = element("form.composer", {});
     this.attachments = new Attachments(this.root, (file) => putBlob(gateway, conversation.profile, file), pane.problem);
     put(
@@ -59,7 +60,7 @@ export class Composer {
         this.attachments.pick,
         this.stop,
         this.steer,
-        element("button.send", { type: "submit" }, text("send")),
+        this.go,
       ),
     );
     this.root.addEventListener("submit", (event) => {
@@ -76,6 +77,8 @@ export class Composer {
   stands(running) {
     this.stop.toggleAttribute("hidden", !running);
     this.steer.toggleAttribute("hidden", !running);
+    // What is sent while it runs waits for its turn, and the button says so.
+    put(this.go, text(running ? "queueIt" : "send"));
   }
 
   keep() {

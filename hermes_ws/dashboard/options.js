@@ -43,6 +43,43 @@ export class Options {
     put(this.meter, parts.join(" · "));
   }
 
+  /** A model that the profile's files do not name: its provider may know many. @param {string[]} slugs */
+  another(slugs) {
+    const { profile, info } = this.pane.conversation;
+    const known = element("datalist", { id: `models-${crypto.randomUUID()}` });
+    const provider = /** @type {HTMLSelectElement} */ (
+      element("select", { "aria-label": text("provider") }, slugs.map((slug) => element("option", { value: slug, selected: slug === info.provider }, slug)))
+    );
+    const name = /** @type {HTMLInputElement} */ (element("input", { required: true, list: known.id, autocomplete: "off", spellcheck: "false", "aria-label": text("modelName"), placeholder: text("modelName") }));
+    const said = element("p.soft", { role: "status" });
+    const ask = async () => {
+      put(said, text("asking"));
+      const told = await this.gateway.call("model.check", { profile, slug: provider.value });
+      put(known, told.models.map((model) => element("option", { value: model })));
+      put(said, told.ok ? `${told.models.length} ${text("modelsKnown")}` : `${told.error ?? ""} ${told.hint ?? ""}`);
+    };
+    return element(
+      "details.another",
+      {},
+      element("summary", {}, text("anotherModel")),
+      element(
+        "form",
+        {
+          onsubmit: async (/** @type {Event} */ event) => {
+            event.preventDefault();
+            const done = await this.pane.change("model", { provider: provider.value, model: name.value.trim() });
+            if (done) this.root.removeAttribute("open");
+          },
+        },
+        provider,
+        name,
+        known,
+        element("div.choices", {}, element("button", { type: "button", onclick: () => this.pane.attempt(ask) }, text("whichModels")), element("button", { type: "submit" }, text("useModel"))),
+        said,
+      ),
+    );
+  }
+
   async offer() {
     const { sessionId: session_id, profile, info } = this.pane.conversation;
     const { providers } = await this.gateway.call("model.options", { profile, session_id });
@@ -70,6 +107,7 @@ export class Options {
     put(
       this.body,
       element("label", {}, text("modelFromNow"), select),
+      this.another(providers.map((provider) => provider.slug)),
       element("dl", {}, [text("agentNow"), info.agent, text("directory"), info.cwd].map((each, index) => element(index % 2 ? "dd" : "dt", { dir: "auto" }, String(each ?? "")))),
     );
   }

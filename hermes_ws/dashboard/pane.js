@@ -74,6 +74,8 @@ export class Pane {
       main && this.options.meter,
       main && this.terminals.root,
     );
+    this.waiting = false;
+    this.queued = "";
     // At most once a frame, however many pieces come.
     this.frame = 0;
     this.conversation.addEventListener("change", () => {
@@ -148,8 +150,13 @@ export class Pane {
     put(this.title, threadId === "main" ? title : `${title} › ${text("subagent")}`);
     this.root.classList.toggle("running", running);
     this.composer.stands(running);
-    put(this.state, running ? text("running") : "");
+    this.state.classList.toggle("waiting", running && this.waiting);
+    put(this.state, running ? text(this.waiting ? "waiting" : "running") : "");
     this.options.draw();
+    const queued = JSON.stringify(pending);
+    // Drawn when it changes, and not for each piece of text: what is about to be clicked stays where it is.
+    if (queued === this.queued) return;
+    this.queued = queued;
     put(
       this.queue,
       pending
@@ -161,6 +168,14 @@ export class Pane {
           return element(`li.${row.status}`, { dir: "auto" }, lost ? text("lostExecution") : row.text, " ", button);
         }),
     );
+  }
+
+  /** Whether its agent waits for an answer of this person. @param {boolean} waiting */
+  waits(waiting) {
+    if (this.waiting === waiting) return;
+    this.waiting = waiting;
+    this.root.classList.toggle("waiting", waiting);
+    this.draw();
   }
 
   /** @param {string} said */

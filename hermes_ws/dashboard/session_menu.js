@@ -42,7 +42,9 @@ export function sessionMenu(pane) {
       archive,
       unarchive,
       pick("removeSession", async () => {
-        if ((await pane.change("delete", {}, () => confirm(text("removeSure")))) !== null) pane.page.close(pane);
+        // The server does as it is told: it is the page that asks.
+        if (!confirm(text("removeSure"))) return;
+        if (await pane.change("delete", {})) pane.page.close(pane);
       }),
     ),
   );

@@ -19,6 +19,9 @@ const ARGUMENT = 20_000;
 /** Pictures of one call that are shown. */
 const MOST_PICTURES = 20;
 
+/** Tools whose output is what a program wrote. */
+const SCREENS = new Set(["terminal", "process", "run_with_login"]);
+
 /** Decodes a whole output that is fetched. */
 const UTF8 = new TextDecoder();
 
@@ -27,7 +30,8 @@ export class ToolCall {
   constructor(item, content) {
     this.content = content;
     this.line = element("summary");
-    this.output = element("pre.output", { dir: "ltr", "aria-label": text("output"), hidden: true });
+    // What a command wrote stands on a screen; what another tool tells is text.
+    this.output = element(SCREENS.has(item.name) ? "pre.output.on-screen" : "pre.output", { dir: "ltr", "aria-label": text("output"), hidden: true });
     this.all = element("button.link.all", { type: "button", hidden: true, onclick: () => this.unfold() }, text("showAll"));
     this.pictures = element("ul.attached", { hidden: true });
     /** @type {string | null} */

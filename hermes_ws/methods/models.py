@@ -133,6 +133,7 @@ def provider_row(scope: ProfileScope, slug: str, *, current: bool) -> tuple[Prov
             warning, hint = missing.message, missing.hint
     names = [scope.config.model.name] if slug == scope.config.model.provider else []
     names += [each.name for each in scope.config.model.fallbacks if each.provider == slug]
+    names += [] if config is None else list(config.prices)
     return (
         Provider(
             slug=slug,

@@ -139,7 +139,7 @@ def test_a_refusal_tells_the_agent_why(visit: Visit) -> None:
     start_session(page, "default")
     say(page, "/do run touch no-such-thing")
     question = asked(page, "approval")
-    question.get_by_label("When denying").fill("Use the other directory.")
+    question.get_by_label("If denied: why, for the agent").fill("Use the other directory.")
     question.get_by_role("button", name="Deny").click()
     expect(page.locator(".tool, .message").last).to_contain_text("Use the other directory.")
 

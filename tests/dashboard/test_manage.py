@@ -85,7 +85,7 @@ def test_an_agent_is_written_used_and_deleted(visit: Visit, server: Server) -> N
     page.get_by_label("New session in").select_option("default")
     page.get_by_label("Agent of the new session").select_option("poet")
     page.get_by_role("button", name="New session").click()
-    expect(page.locator(".model summary")).to_contain_text("poet")
+    expect(page.locator(".model > summary")).to_contain_text("poet")
     card = managing(page, "Agents").locator("[data-agent='poet']")
     card.locator("summary").click()
     card.get_by_role("button", name="Delete poet").click()

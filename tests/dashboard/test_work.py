@@ -51,7 +51,7 @@ def test_a_model_is_chosen_for_one_session_and_what_it_consumed_is_shown(visit: 
     page.get_by_label("Model", exact=True).click()
     choice = page.get_by_label("Model, from the next turn on")
     expect(choice).to_be_visible()
-    assert choice.locator("option:checked").inner_text() == page.locator(".model summary").inner_text()
+    assert choice.locator("option:checked").inner_text() == page.locator(".model > summary").inner_text()
     page.get_by_label("Model", exact=True).press("Escape")
     expect(choice).to_be_hidden()
     page.get_by_label("Actions for this session").click()
