@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from tests.dashboard.steps import serving
 from tests.dashboard.test_stories import say, start_session
@@ -57,7 +57,12 @@ def test_older_messages_are_summarised_for_the_model_and_stay_on_the_page(visit:
 def test_nothing_is_taken_back_without_a_yes(visit: Visit) -> None:
     page = visit()
     asked: list[str] = []
-    page.on("dialog", lambda dialog: asked.append(dialog.message) or dialog.dismiss())
+
+    def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
     start_session(page, "second")
     say(page, "this stays")
     answered(page, 1)
