@@ -133,8 +133,10 @@ export class Conversation extends EventTarget {
         this.pending = this.pending.map((row) => (row.admission_id === payload.admission_id ? { ...row, status: "started" } : row));
         break;
       case "execution.finished":
-        this.execution = null;
         this.pending = this.pending.filter((row) => row.admission_id !== event.admission_id);
+        // One that was withdrawn before it began ends as well, beside the one that runs.
+        if (this.execution && event.execution_generation !== this.execution.execution_generation) break;
+        this.execution = null;
         for (const item of this.items) if ("done" in item) item.done = true;
         if (payload.outcome !== "completed") touched = this.outcome(event);
         break;
