@@ -17,9 +17,9 @@ Visit = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Two profiles; one has another provider to choose, with a model that costs something."""
-    other = {"kind": "loopback", "prices": {"thinker": {"input": 100_000, "output": 100_000}}}
-    config = json.dumps({"providers": {"other": other}})
+    """Two profiles; one has another model to choose, and it costs something."""
+    priced = {"prices": {"thinker": {"input": 100_000, "output": 100_000}}}
+    config = json.dumps({"providers": {"loopback": priced}})
     server = serving(tmp_path_factory.mktemp("conversation"), default=config, second="")
     yield server
     assert server.stop() == 0
@@ -30,6 +30,28 @@ def answered(page: Page, number: int) -> None:
     expect(page.locator(".pane .state")).to_have_text("")
 
 
+def test_what_is_said_meanwhile_is_queued_withdrawn_or_steers(visit: Visit) -> None:
+    page = visit()
+    start_session(page, "default")
+    say(page, "/do stream 100000 20")
+    expect(page.get_by_role("button", name="Queue")).to_be_visible()
+    say(page, "the first that waits")
+    say(page, "the second that waits")
+    queue = page.locator(".pane .queue li")
+    expect(queue).to_have_count(2)
+    queue.first.get_by_role("button", name="Withdraw").click()
+    expect(queue).to_have_text(["the second that waits Withdraw"])
+    box = page.locator(".pane > .composer textarea")
+    box.fill("a word in between")
+    page.get_by_role("button", name="Steer").click()
+    expect(box).to_have_value("")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".note", has_text="Interrupted")).to_have_count(1)
+    expect(page.locator(".message.user", has_text="the second that waits")).to_have_count(1)
+    expect(page.locator(".message.user", has_text="the first that waits")).to_have_count(0)
+    expect(queue).to_have_count(0)
+
+
 def test_a_word_in_between_reaches_the_agent(visit: Visit) -> None:
     page = visit()
     start_session(page, "default")
@@ -37,6 +59,25 @@ def test_a_word_in_between_reaches_the_agent(visit: Visit) -> None:
     page.locator(".pane > .composer textarea").fill("/do say it was heard")
     page.get_by_role("button", name="Steer").click()
     expect(page.locator(".message:not(.user)", has_text="it was heard")).to_have_count(1)
+
+
+def test_a_model_is_chosen_for_the_session_and_its_cost_is_shown(visit: Visit) -> None:
+    page = visit()
+    start_session(page, "default")
+    page.get_by_label("Model", exact=True).click()
+    page.get_by_label("Model, from the next turn on").select_option(label="thinker")
+    expect(page.locator(".model > summary")).to_contain_text("thinker")
+    page.get_by_label("Model", exact=True).click()
+    page.locator(".another summary").click()
+    page.get_by_label("Provider").select_option("loopback")
+    page.get_by_label("Name of the model").fill("thinker")
+    page.get_by_role("button", name="Use it").click()
+    expect(page.get_by_label("Name of the model")).to_be_hidden()
+    say(page, "count the cost of this")
+    answered(page, 1)
+    expect(page.locator(".meter")).to_contain_text("$")
+    start_session(page, "default")
+    expect(page.locator(".model > summary")).to_have_text("loopback")
 
 
 def test_older_messages_are_summarised_for_the_model_and_stay_on_the_page(visit: Visit) -> None:
@@ -109,6 +150,33 @@ def until(page: Page, holds: Callable[[], bool]) -> None:
 
 def grown(page: Page, height: int) -> None:
     until(page, lambda: page.locator(".transcript").evaluate("node => node.scrollHeight") > height)
+
+
+def test_who_reads_further_up_is_not_moved_and_who_reads_along_stays_at_the_end(visit: Visit) -> None:
+    page = visit(viewport={"width": 1000, "height": 600})
+    start_session(page, "second")
+    say(
+        page, "\n".join(f"/do say paragraph {number} of the first answer, for the length of it" for number in range(80))
+    )
+    answered(page, 1)
+    scroller = page.locator(".transcript")
+    say(page, "/do stream 100000 5")
+    expect(page.locator(".message.writing")).to_have_count(1)
+    for _ in range(3):
+        grown(page, scroller.evaluate("node => node.scrollHeight"))
+        until(page, lambda: bool(scroller.evaluate(AT_END)))
+    scroller.hover()
+    page.mouse.wheel(0, -1_000_000)
+    until(page, lambda: scroller.evaluate("node => node.scrollTop") == 0)
+    # Its row is out of sight and keeps its height; its text grows all the same.
+    body = page.locator(".message.writing .body")
+    written = len(body.text_content() or "")
+    until(page, lambda: len(body.text_content() or "") > written + 500)
+    assert scroller.evaluate("node => node.scrollTop") == 0
+    page.mouse.wheel(0, 10_000_000)
+    until(page, lambda: bool(scroller.evaluate(AT_END)))
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".pane .state")).to_have_text("")
 
 
 def test_the_output_of_a_running_command_is_there_before_its_end(visit: Visit) -> None:
