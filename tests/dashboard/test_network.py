@@ -144,3 +144,22 @@ def test_side_by_side_each_box_says_for_whom_it_is_and_sends_there(visit: Visit)
     expect(page.locator(".pane[aria-label=second] .message.user .body")).to_have_text(["for second"])
     expect(page.get_by_label("Message in default")).to_have_value("for default")
     expect(page.locator(".pane[aria-label=default] .message.user")).to_have_count(1)
+
+
+def test_a_terminal_goes_on_while_the_network_is_cut(network: Network, server: Server, visit: Visit) -> None:
+    page = through(network, server, visit)
+    start_session(page, "default")
+    page.get_by_role("button", name="Terminal", exact=True).click()
+    screen = page.locator(".screen")
+    expect(screen).to_contain_text("#")
+    page.keyboard.type("export KEPT=kept; echo up-$((1 + 1)); sleep 1; echo meanwhile-$((2 + 2))\n")
+    expect(screen).to_contain_text("up-2")
+    network.cut()
+    expect(page.locator("body")).to_have_attribute("data-connection", "offline")
+    network.restore()
+    expect(page.locator("body")).to_have_attribute("data-connection", "connected")
+    expect(screen).to_contain_text("meanwhile-4")
+    page.locator(".screen").click()
+    page.keyboard.type("echo $KEPT-$((3 + 3))\n")
+    expect(screen).to_contain_text("kept-6")
+    assert (screen.text_content() or "").count("up-2") == 1
