@@ -13,7 +13,7 @@ from hermes_ws.cli.chat import chat
 from hermes_ws.cli.frozen import changes
 from hermes_ws.cli.main import hermes_ws
 from hermes_ws.cli.refused import REFUSED, RefusedOption
-from hermes_ws.contract.methods.sessions import CreateParams, SessionList, SessionRow
+from hermes_ws.contract.methods.sessions import Created, CreateParams, SessionList, SessionRow
 from tests.cli.conftest import Run
 from tests.client.peer import Conversation, Peer
 
@@ -194,6 +194,23 @@ def test_a_source_that_the_server_does_not_know_is_an_error(offering: Peer, run:
     done = run("chat", "-q", "say hi", "--source", "elsewhere")
     assert (done.stdout, done.returncode) == ("", 1)
     assert "knows no source 'elsewhere'" in done.stderr
+
+
+def test_a_session_that_somebody_else_made_meanwhile_is_gone_on_with(peer: Peer, run: Run) -> None:
+    """Looked for and not found, then made by another before the server was asked to: the server says whose it is."""
+    peer.parameters = sorted(CreateParams.model_fields.keys())
+    theirs = peer.conversations["s-0"] = Conversation("s-0", "default", "/nowhere")
+    peer.answers["session.create"] = Created(
+        session_id="s-0", thread_id="main", profile="default", revision=1, cursor=theirs.cursor, info={}, existing=True
+    )
+    done = run("chat", "-Q", "-q", "say hi", "-c", "Theirs", "--create-if-missing")
+    assert (done.stdout, done.returncode) == ("hi\n", 0), done.stderr
+    assert "Session: s-0\n" in done.stderr
+    (asked,) = peer.asked("session.create")
+    assert (asked["title"], asked["if_missing"]) == ("Theirs", True)
+    looked = peer.asked("session.resume")
+    assert [each.get("title") for each in looked] == [None, "Theirs", None]
+    assert looked[-1]["session_id"] == "s-0"
 
 
 @pytest.mark.parametrize("each", REFUSED)

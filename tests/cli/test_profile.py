@@ -11,6 +11,8 @@ import pytest
 
 from hermes_ws.contract.errors import AlreadyExists, InvalidParams
 from hermes_ws.contract.methods.profile_life import ProfileDeleted, ProfileMade
+from hermes_ws.scope.home import ProfileHome
+from hermes_ws.scope.identity import ProfileName, mint_identity
 from tests.cli.conftest import PATIENCE, Run, environment
 from tests.client.peer import Peer
 
@@ -95,11 +97,13 @@ def test_the_receipt_of_the_server_is_printed_and_its_home_elsewhere_gets_no_com
     peer: Peer, run: Run, home: Path
 ) -> None:
     """A tunnel or a container may have the same path; the identity in the home tells."""
-    (home / "profiles" / "work").mkdir(parents=True)
+    there = home / "profiles" / "work"
+    there.mkdir(parents=True)
+    assert mint_identity(ProfileHome(there), ProfileName("work")).id != "of-another-machine"
     peer.answers["profiles.create"] = ProfileMade(
         id="of-another-machine",
         name="work",
-        home=str(home / "profiles" / "work"),
+        home=str(there),
         skipped=[],
         confirm=False,
         report=["The profile work is made.", "It is \x1b[31mred."],
