@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -87,7 +87,12 @@ def run(
 
     async def ask_once() -> int:
         try:
-            async with _caller(where, surroundings, err, by_itself=by_itself) as caller, _patience(err):
+            # Where a server is waited for, that is told; a process that does it alone is part of the answer's time.
+            async with (
+                _patience(err) if by_itself else nullcontext(),
+                _caller(where, surroundings, err, by_itself=by_itself) as caller,
+                nullcontext() if by_itself else _patience(err),
+            ):
                 answer = await ask(caller, where.profile)
         except ClientError as error:
             older = here is not None and isinstance(error, RemoteError) and error.code in TOO_OLD and not where.named
@@ -118,11 +123,12 @@ def _type_of(error: ClientError) -> str:
 
 @asynccontextmanager
 async def _patience(err: Screen) -> AsyncGenerator[None]:
-    """Tell, once, that an answer takes its time."""
+    """Tell a person, once, that an answer takes its time. A program has no use for it."""
 
     async def tell() -> None:
         await anyio.sleep(QUIET_SECONDS)
-        err.line("This takes a moment ...", Style.DIM)
+        if err.interactive:
+            err.line("This takes a moment ...", Style.DIM)
 
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:

@@ -161,4 +161,5 @@ class Where:
 
 async def _tell_of_waiting(err: Screen) -> None:
     await anyio.sleep(QUIET_SECONDS)
-    err.line("Waiting for the server ...", Style.DIM)
+    if err.interactive:
+        err.line("Waiting for the server ...", Style.DIM)

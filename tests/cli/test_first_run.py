@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from hermes_ws.cli.locating import TYPED, as_typed
 from hermes_ws.cli.main import hermes_ws
 from hermes_ws.contract.catalog import METHODS
-from tests.cli.conftest import Run
+from hermes_ws.contract.methods.sessions import SessionList
+from tests.cli.conftest import Run, environment
+from tests.client.peer import Peer
+from tests.e2e.terminal import Terminal
 
 
 def test_the_first_profile_needs_nothing_before_it(run: Run, home: Path) -> None:
@@ -49,3 +53,27 @@ def test_what_a_server_hints_at_is_said_as_it_is_typed(method: str, typed: str) 
     found = hermes_ws.commands[group]
     assert command in found.commands  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     assert as_typed(f"{method} shows them.") == f"{typed} shows them."
+
+
+def test_what_takes_its_time_is_told_to_a_person_and_to_no_program(peer: Peer, run: Run, home: Path) -> None:
+    """Once, on a terminal alone; the answer comes below it."""
+    told = threading.Event()
+    peer.answers["session.list"] = SessionList(sessions=[])
+
+    def slow(method: str, result: dict[str, object]) -> dict[str, object]:
+        if method == "session.list":
+            told.wait(20)
+        return result
+
+    peer.doctor = slow
+    terminal = Terminal(environment(home, NO_COLOR="1"), "session", "list")
+    try:
+        terminal.see(r"This takes a moment \.\.\.\n")
+        told.set()
+        assert terminal.end() == 0
+    finally:
+        told.set()
+        terminal.close()
+    assert terminal.text == "This takes a moment ...\n"
+    program = run("session", "list")
+    assert (program.stdout, program.stderr, program.returncode) == ("", "", 0)

@@ -307,7 +307,8 @@ def test_the_process_of_a_conversation_loads_no_agent_journal_or_session(peer: P
     script = (
         "import sys\nfrom hermes_ws.cli.main import hermes_ws\n"
         "try:\n    hermes_ws(['chat', *sys.argv[1:]])\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        "rooms = ('hermes_ws.agent', 'hermes_ws.journal', 'hermes_ws.session', 'hermes_ws.hosting', 'sqlite3')\n"
+        "rooms = ('hermes_ws.agent', 'hermes_ws.journal', 'hermes_ws.session', 'hermes_ws.hosting', 'sqlite3',\n"
+        "         'hermes_ws.contract.catalog')\n"
         "found = sorted(name for name in sys.modules if name.startswith(rooms))\n"
         "sys.exit(f'loaded {found}' if found else 0)\n"
     )
