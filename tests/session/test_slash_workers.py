@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from hermes_ws.contract import errors
 from hermes_ws.hosting.runtime import ProfileRuntime
@@ -182,6 +183,7 @@ async def test_one_that_runs_something_is_put_aside_after_that(runtime: ProfileR
     said: list[str] = []
     fifo = runtime.home.user / "go"
     os.mkfifo(fifo)
+    far_end = os.open(fifo, os.O_RDWR)
 
     async def wait_for_it() -> None:
         hands = await hands_of(runtime, session)
@@ -196,7 +198,8 @@ async def test_one_that_runs_something_is_put_aside_after_that(runtime: ProfileR
         runtime.sessions.forget_idle(-1.0)
         await trio.testing.wait_all_tasks_blocked()
         assert runtime.ongoing.slash.count == 1
-        await trio.to_thread.run_sync(fifo.write_text, "went on\n")
+        os.write(far_end, b"went on\n")
+        os.close(far_end)
     assert said == ["went on\ndone\n"]
     await eventually(lambda: runtime.ongoing.slash.count == 0)
 
