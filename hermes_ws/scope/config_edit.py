@@ -60,8 +60,7 @@ def _checked(path: Path, key: str, value: JsonValue) -> tuple[bytes, ProfileConf
     except ProfileUnusable as problem:
         told = cast("list[dict[str, str]]", problem.data.get("problems", []))
         reason = "; ".join(f"{each['key']}: {each['problem']}" if each["key"] else each["problem"] for each in told)
-        places: list[JsonValue] = []
-        places += [{"path": _within(each["key"], key), "problem": each["problem"]} for each in told]
+        places: list[JsonValue] = [{"path": _within(each["key"], key), "problem": each["problem"]} for each in told]
         place = _within(told[0]["key"], key) if told else "value"
         message = f"The setting does not take that: {reason or problem.message}."
         raise InvalidParams(message, path=place, problems=places) from None

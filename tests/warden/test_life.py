@@ -88,8 +88,10 @@ def pid_in(path: Path) -> int:
 
 def below(warden: Seen) -> list[Seen]:
     """What a warden of the server has below itself: a daemon in its own session, and a command with its sleeper."""
-    found = descendants.below(warden.pid)
-    assert len(found) >= 3
+    deadline = time.monotonic() + 20
+    while len(found := descendants.below(warden.pid)) < 3:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.01)
     return found
 
 
