@@ -10,6 +10,7 @@ from statistics import median
 
 from bench.figure import Figure
 from bench.load import Load, Peer, parallel, serial
+from bench.quiet import first_in_line
 from bench.serve import Served, started_bare, started_server
 
 ROUNDS = 5
@@ -33,7 +34,7 @@ def request(id: int) -> bytes:
 
 def figures() -> list[Figure]:
     """CPU per serial call, the median of its time, and the rate with many outstanding."""
-    with started_bare() as bare, started_server() as ours:
+    with first_in_line(), started_bare() as bare, started_server() as ours:
         one = {served: Peer(served.port, served.token) for served in (ours, bare)}
         many = {served: [Peer(served.port, served.token) for _ in range(CONNECTIONS)] for served in (ours, bare)}
         for served in (ours, bare):

@@ -19,6 +19,7 @@ import trio
 from bench.agent import Model, hosted
 from bench.figure import Figure
 from bench.load import Peer, serial
+from bench.quiet import first_in_line
 from bench.serve import started_bare, started_server
 from hermes_ws.contract.methods.prompts import SubmitParams
 from hermes_ws.contract.methods.sessions import CreateParams
@@ -47,7 +48,8 @@ _ASK: Final = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length:
 
 def figures() -> list[Figure]:
     """Medians."""
-    return [*_creating(), *trio.run(_lateness)]
+    with first_in_line():
+        return [*_creating(), *trio.run(_lateness)]
 
 
 # --- session.create --------------------------------------------------------------------------------------------------

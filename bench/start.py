@@ -11,6 +11,7 @@ from typing import Final
 
 from bench.figure import Figure
 from bench.load import Peer
+from bench.quiet import first_in_line
 from bench.requests import request
 from bench.serve import Served, resident, started_bare, started_server
 
@@ -44,9 +45,10 @@ def figures() -> list[Figure]:
     """Medians of rounds that alternate."""
     one, many, bare = list[tuple[float, float]](), list[tuple[float, float]](), list[tuple[float, float]]()
     for _ in range(ROUNDS):
-        one.append(_once(started_server))
-        bare.append(_once(started_bare))
-        many.append(_once(lambda: started_server(_many)))
+        with first_in_line():
+            one.append(_once(started_server))
+            bare.append(_once(started_bare))
+            many.append(_once(lambda: started_server(_many)))
     return [
         Figure("start to the first answer (bare)", _time(one), _time(bare), "ms"),
         Figure("memory then (bare)", _memory(one), _memory(bare), "MiB"),
