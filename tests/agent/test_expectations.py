@@ -116,6 +116,22 @@ def test_two_dots_after_a_link_mean_what_the_tools_take_them_for(tool: str, dire
         assert found.verdict == expected, path
 
 
+@pytest.mark.parametrize("path", ["AGENTS.md", "src/CLAUDE.md", ".cursorrules", "src/agents.md", "src/rules"])
+def test_rules_for_agents_may_be_read_and_are_asked_about_before_they_are_written(path: str, directory: Path) -> None:
+    link = directory / "src" / "rules"
+    if not link.is_symlink():
+        link.symlink_to("../AGENTS.md")
+    policy = ApprovalPolicy("ask", (), confined=True)
+    for tool, need, expected in (
+        ("read_file", "reads", "allow"),
+        ("patch", "writes", "ask"),
+        ("write_file", "writes", "ask"),
+    ):
+        subject = Subject(tool, path, frozenset({need}), path=path)
+        found = decide(subject, policy=policy, session=SessionApprovals(), place=look(subject, directory))
+        assert found.verdict == expected, tool
+
+
 def test_paths_of_another_machine_are_not_looked_up_on_this_one(directory: Path) -> None:
     for line, expected in (("cat link_out/passwd", "allow"), ("cat ../x", "ask"), ("cat src/*", "allow")):
         subject = Subject("terminal", line, frozenset({"runs"}), command=line)
