@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import time
 import uuid
 from collections.abc import Callable
@@ -233,3 +234,11 @@ def test_a_drained_server_ends_with_status_zero_and_keeps_what_it_took(
     state = client.call("session.resume", session_id=one)
     texts = [message["text"] for message in state["messages"]]
     assert "before the end" in texts[0]
+
+
+def test_who_asks_again_and_again_does_not_change_how_it_ends(serve: Serve) -> None:
+    server = serve()
+    while server.process.poll() is None:
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.002)
+    assert server.stop() == 0
