@@ -90,6 +90,8 @@ export class Terminals {
     this.root.hidden = !opens;
     this.button.setAttribute("aria-expanded", String(opens));
     if (!opens) return this.leave();
+    // At once: who opens it types into it.
+    this.terminal?.focus();
     await this.attempt(async () => {
       await this.look();
       if (this.rows.length) await this.select(this.current || this.rows[0].terminal_id);
