@@ -23,6 +23,7 @@ from hermes_ws.agent.models.model import (
     RetryPiece,
     TextPiece,
     ToolCallPiece,
+    ToolNamePiece,
     UsagePiece,
 )
 from hermes_ws.agent.ports import Narrator, Redaction
@@ -158,6 +159,9 @@ class _Receiving:
                 self._thought.append(text)
                 self._signature = signature or self._signature
                 self._think(self._redact_reasoning.feed(scrub(text)))
+            case ToolNamePiece(name):
+                await self._begin(0)
+                self._narrator.tool_generating(self._redaction.redact(scrub(name)))
             case ToolCallPiece():
                 await self._begin(0)
                 if len(self._calls) >= CALLS:
@@ -166,7 +170,7 @@ class _Receiving:
             case UsagePiece():
                 self._usage = piece
             case RetryPiece(reason, delay_s):
-                await self._narrator.notice("info", "model_retry", f"{reason} Trying again in {delay_s:.1f} s.")
+                await self._narrator.status("model_retry", f"{reason} Trying again in {delay_s:.1f} s.")
             case EndPiece(reason):
                 self._end = reason
             case _:

@@ -30,6 +30,7 @@ from hermes_ws.contract.events import (
     Notice,
     RequestSettled,
     SessionInfo,
+    StatusUpdate,
     TextDelta,
     ToolComplete,
     ToolStart,
@@ -213,6 +214,8 @@ class View:
                 lost = _read(ExecutionLost, event)
                 if not lost.resumes:
                     self._lose(lost.admission_id, lost.execution_generation)
+            case "status.update":
+                self._out.line(harmless(_read(StatusUpdate, event).text), Style.DIM)
             case "notice":
                 self._notice(_read(Notice, event))
             case _:

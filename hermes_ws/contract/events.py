@@ -90,9 +90,20 @@ class ProfilesChanged(Result):
 
 
 class SessionsChanged(Result):
-    """The list of the profile's sessions changed; ask again."""
+    """The list of the profile's sessions changed; ask again. A connection that has asked for nothing since it was told
+    so is not told again."""
 
     session_id: str | None = None
+
+
+class SkinChanged(Result):
+    """What the profile is dressed in now: the skin as `gateway.ready` has it."""
+
+    name: str
+    colors: dict[str, str]
+    light_colors: dict[str, str]
+    dark_colors: dict[str, str]
+    branding: dict[str, str]
 
 
 class SessionInfo(Result):
@@ -178,6 +189,12 @@ class ReasoningComplete(Result):
 
     message_id: str
     text: str
+
+
+class ToolGenerating(Result):
+    """The model is writing a call of this tool, which takes a while where it writes a whole file."""
+
+    name: str
 
 
 class ToolStart(Result):
@@ -297,6 +314,13 @@ class ThreadForked(Result):
     from_message_id: str | None
 
 
+class StatusUpdate(Result):
+    """What the execution is waiting for, in words; `model_retry` while a request to the model is made again."""
+
+    kind: str
+    text: str
+
+
 class Notice(Result):
     """A sentence for the person, with what caused it."""
 
@@ -343,6 +367,7 @@ CATALOG: tuple[Event, ...] = (
     event("gateway.draining", DrainingNotice, doc="The server is shutting down."),
     event("profiles.changed", ProfilesChanged, doc="The list of served profiles changed."),
     event("sessions.changed", SessionsChanged, doc="The list of a profile's sessions changed."),
+    event("skin.changed", SkinChanged, doc="A profile has another skin."),
     event("session.info", SessionInfo, doc="Something about the session itself changed."),
     event("session.closed", SessionClosed, doc="The session was put away or deleted; the subscription ends with it."),
     event("thread.rebased", Rebased, doc="The journal of the thread was replaced."),
@@ -355,6 +380,7 @@ CATALOG: tuple[Event, ...] = (
     event("message.complete", MessageComplete, doc="A whole message."),
     event("reasoning.delta", TextDelta, live=True, doc="A piece of reasoning."),
     event("reasoning.complete", ReasoningComplete, doc="The whole reasoning."),
+    event("tool.generating", ToolGenerating, live=True, doc="The model is writing a tool call."),
     event("tool.start", ToolStart, doc="A tool call begins."),
     event("tool.progress", ToolProgress, live=True, doc="Output of a running tool."),
     event("tool.complete", ToolComplete, doc="A tool call ended."),
@@ -377,6 +403,7 @@ CATALOG: tuple[Event, ...] = (
     event("process.exited", ProcessExited, doc="A background process that the thread started has ended."),
     event("terminal.output", TerminalOutput, live=True, doc="What a terminal shows."),
     event("terminal.exited", TerminalExited, live=True, doc="A terminal came to its end."),
+    event("status.update", StatusUpdate, doc="What an execution is waiting for."),
     event("notice", Notice, doc="A sentence for the person."),
 )
 

@@ -181,6 +181,9 @@ export class Conversation extends EventTarget {
       case "notice":
         touched = this.add({ kind: "note", id: `n-${event.cursor ?? Math.random()}`, level: payload.level, text: payload.message, hint: payload.hint });
         break;
+      case "status.update":
+        touched = this.add({ kind: "note", id: `n-${event.cursor ?? Math.random()}`, level: "info", text: payload.text, hint: "" });
+        break;
       case "connection.request":
         touched = this.connecting(payload.op_id, payload.targets.map((/** @type {any} */ target) => target.name).join(", "));
         break;

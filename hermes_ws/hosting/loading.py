@@ -23,7 +23,8 @@ from hermes_ws.scope.profile_scope import FileState, ProfileScope, fingerprint, 
 
 @final
 class Loading:
-    """The loads of one open profile, one after the other. `changed` is called with each but the first."""
+    """The loads of one open profile, one after the other. `changed` is called with each but the first, after the
+    one before."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class Loading:
         home: ProfileHome,
         around: Surroundings,
         limiter: trio.CapacityLimiter,
-        changed: Callable[[ProfileScope], None],
+        changed: Callable[[ProfileScope, ProfileScope], None],
     ) -> None:
         self.context = contextvars.Context()
         """Nothing is bound in it before the first load."""
@@ -89,4 +90,4 @@ class Loading:
         self.failed_sources = gathered.failed
         self._scope, self.context, self._from = scope, context, state
         if before is not None:
-            self._changed(scope)
+            self._changed(before, scope)

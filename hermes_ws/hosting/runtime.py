@@ -343,7 +343,9 @@ class ProfileRuntime:
         tidy = Housekeeping(self._journal, self._sessions, self._log, lambda: self.scope.config.retention)
         self._reaper.add("store", tidy.look)
 
-    def _loaded_again(self, scope: ProfileScope) -> None:
+    def _loaded_again(self, before: ProfileScope, scope: ProfileScope) -> None:
+        if scope.config.display.skin != before.config.display.skin:
+            self.audience.skin_changed(self.name.text, scope.config.display.skin)
         if self._log is not None:
             self._log.redact_with(scope.secrets.redact)
         if self._ongoing is not None and self.state is State.OPEN:

@@ -18,6 +18,7 @@ from hermes_ws.contract.methods.questions import AnswerParams
 from hermes_ws.contract.questions import CLIENT_TOOL, OpenQuestion
 from hermes_ws.contract.registry import Right
 from hermes_ws.server.ports import Caller
+from hermes_ws.server.skin import skin
 from hermes_ws.session.ports import Counted
 from hermes_ws.wire.frames import event_frame, request_frame
 
@@ -40,6 +41,9 @@ class Audience:
         self._connections: Connections = tuple
         self._asked: dict[str, set[str]] = {}
         self._kinds: dict[str, str] = {}
+        self._skins: dict[str, str] = {}
+        self._hinted: dict[str, set[str]] = {}
+        """Of which profiles each connection was told that the list of sessions is another one, since it said anything."""
 
     def follow(self, connections: Connections) -> None:
         """Where the connections are found; given once, when the server listens. Until then there is nobody to ask."""
@@ -52,6 +56,7 @@ class Audience:
 
     def left(self, connection: Caller) -> None:
         """A connection has ended. What it was asked stays open."""
+        self._hinted.pop(connection.id, None)
         for asked in self._asked.values():
             asked.discard(connection.id)
 
@@ -86,6 +91,35 @@ class Audience:
                 payload: dict[str, JsonValue] = {"id": question_id, "reason": reason}
                 envelope = {"type": "request.cancel", "profile": profile, "ts": self._clock(), "payload": payload}
                 connection.notify(event_frame(envelope))
+
+    def sessions_changed(self, profile: str, session_id: str | None) -> None:
+        """Tell all who may look at the profile that its list of sessions is another one. Who has said nothing since the
+        last time is not told again: it has not looked, and a client that is asleep is not filled up with hints."""
+        payload: dict[str, JsonValue] = {} if session_id is None else {"session_id": session_id}
+        envelope = {"type": "sessions.changed", "profile": profile, "ts": self._clock(), "payload": payload}
+        frame = event_frame(envelope)
+        for connection in tuple(self._connections()):
+            if Right.OBSERVE in connection.principal.rights and connection.may_address(profile):
+                hinted = self._hinted.setdefault(connection.id, set())
+                if profile not in hinted:
+                    hinted.add(profile)
+                    connection.notify(frame)
+
+    def heard(self, connection: Caller) -> None:
+        """A connection has said something: it is awake."""
+        self._hinted.pop(connection.id, None)
+
+    def skin_changed(self, profile: str, name: str) -> None:
+        """Tell all who may address the profile that it has another skin now."""
+        self._skins[profile] = name
+        frame = event_frame({"type": "skin.changed", "profile": profile, "ts": self._clock(), "payload": skin(name)})
+        for connection in tuple(self._connections()):
+            if connection.may_address(profile):
+                connection.notify(frame)
+
+    def skin_of(self, profile: str, at_start: str) -> str:
+        """The skin that a profile has now; what it had at the start, unless that has changed."""
+        return self._skins.get(profile, at_start)
 
     def profile_changed(self, profile: str, gone: bool) -> None:
         """Tell all who may address it that a profile came, changed or is gone; who came by its path leaves with it."""

@@ -156,8 +156,8 @@ class Connection:
         """Send something that is no answer: a notification, or a question. Goes before what the threads have."""
         if self._outbox.frames >= self._limits.unread_frames:
             self.close(OVERLOADED, "too much is waiting to be read")
-            return
-        self._put(frame)
+        elif frame.type not in self.negotiated.opt_out:
+            self._put(frame)
 
     def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
         """Send what follows `start` in a thread, from now on. To be called after the reply that tells so was given.

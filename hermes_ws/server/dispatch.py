@@ -111,6 +111,7 @@ class Dispatch:
             connection.close(WITHDRAWN, "the credential was withdrawn")
             connection.reply(error_frame(request.id, PermissionDenied("The credential was withdrawn.").to_wire()))
             return
+        self._audience.heard(connection)
         desk = self._desks.get(connection.id)
         if desk is None:
             desk = self._desks[connection.id] = self._desk(connection)

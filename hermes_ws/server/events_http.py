@@ -158,7 +158,8 @@ class EventStream:
 
     def notify(self, frame: Frame) -> None:
         """Send a notification, or a question."""
-        self._output.put(frame)
+        if frame.type not in self.negotiated.opt_out:
+            self._output.put(frame)
 
     def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
         """Send what follows `start`."""

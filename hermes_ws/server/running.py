@@ -149,6 +149,7 @@ async def _listen(
     nursery: trio.Nursery,
 ) -> None:
     config = host.launch_config
+    skin = partial(audience.skin_of, host.launch.text, config.display.skin)
     ending = Ending(config.server.drain_s)
     tls = door.secured(options)
     proxies = Proxies.parse(options.behind_proxy)
@@ -200,7 +201,7 @@ async def _listen(
         login=partial(login, host.credentials),
         proxies=proxies,
     )
-    listener = Listener(site, dispatcher=dispatch, welcome=Greeting(host, facts, config.limits, config.display.skin))
+    listener = Listener(site, dispatcher=dispatch, welcome=Greeting(host, facts, config.limits, skin))
     audience.follow(lambda: listener.connections)
     door.keep_watch(host, lambda: listener.connections)
     await nursery.start(listener.run, (tcp, unix))

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final, final
 
 import trio
@@ -67,6 +68,7 @@ async def serve(
     `profile` is the one that the client is bound to.
     """
     config = host.launch_config
+    skin = partial(audience.skin_of, host.launch.text, config.display.skin)
     sys.stdout.flush()
     pipes = Pipes()
     await host.open(host.launch)
@@ -95,7 +97,7 @@ async def serve(
     async with pipes.incoming, pipes.outgoing, trio.open_nursery() as serving:
         serving.start_soon(ending.hear, told, lambda: _reload(host, log))
         serving.start_soon(_end, ending, host, client)
-        await client.run(Greeting(host, facts, limits, config.display.skin))
+        await client.run(Greeting(host, facts, limits, skin))
         serving.cancel_scope.cancel()
     await host.drain(ending.deadline_s)
 

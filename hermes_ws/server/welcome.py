@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Final, final
-
-from pydantic import JsonValue
 
 from hermes_ws.contract.events import Limits, Protocol, Ready
 from hermes_ws.contract.registry import Right
@@ -18,38 +15,18 @@ from hermes_ws.methods.ports import ServerFacts
 from hermes_ws.scope.sections import LimitsConfig
 from hermes_ws.server.lanes import WAITING_BYTES, WAITING_REQUESTS
 from hermes_ws.server.ports import Caller
+from hermes_ws.server.skin import skin
 from hermes_ws.wire.frames import Frame, event_frame
 
 CAPABILITIES: Final = ("live.offsets", "questions", "resume.cursor", "submit.input_id")
 """What this server can do beyond answering methods. A name in a set; one that is absent means no."""
 
-_COLORS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "accent": "#3b6fd4",
-        "text": "#1c1f24",
-        "muted": "#6b7280",
-        "ok": "#2e7d4f",
-        "warning": "#a96a00",
-        "error": "#b3261e",
-    }
-)
-_DARK: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "accent": "#8ab0ff",
-        "text": "#e6e8eb",
-        "muted": "#9aa3af",
-        "ok": "#7bd39b",
-        "warning": "#f0b95b",
-        "error": "#ff8a80",
-    }
-)
-
 
 @final
 class Greeting:
-    """Makes `gateway.ready`. What does not change is made once."""
+    """Makes `gateway.ready`. What does not change is made once; `skin` gives the name of the one that holds now."""
 
-    def __init__(self, host: Host, facts: ServerFacts, limits: LimitsConfig, skin: str) -> None:
+    def __init__(self, host: Host, facts: ServerFacts, limits: LimitsConfig, skin: Callable[[], str]) -> None:
         self._host = host
         self._facts = facts
         self._digest = documents.digest()
@@ -59,13 +36,7 @@ class Greeting:
             waiting=WAITING_REQUESTS,
             waiting_bytes=WAITING_BYTES,
         )
-        self._skin: dict[str, JsonValue] = {
-            "name": skin,
-            "colors": dict(_COLORS),
-            "light_colors": dict(_COLORS),
-            "dark_colors": dict(_DARK),
-            "branding": {"name": "hermes-ws"},
-        }
+        self._skin = skin
 
     def __call__(self, connection: Caller) -> Frame:
         """The frame for this connection, which is told of the profiles that it may address and of no other."""
@@ -79,7 +50,7 @@ class Greeting:
             capabilities=list(CAPABILITIES),
             limits=self._limits,
             contract_digest=self._digest,
-            skin=self._skin,
+            skin=skin(self._skin()),
             heartbeat=True,
         )
         return event_frame({"type": "gateway.ready", "ts": time.time(), "payload": ready.model_dump(mode="json")})

@@ -35,7 +35,9 @@ from hermes_ws.contract.events import (
     Notice,
     ReasoningComplete,
     SessionInfo,
+    StatusUpdate,
     ToolComplete,
+    ToolGenerating,
     ToolStart,
     UsageUpdate,
 )
@@ -151,6 +153,16 @@ class Narration:
 
         await self._journal.transact(work)
 
+    def tool_generating(self, name: str) -> None:
+        """The model is writing a call of this tool. It is told to those who look now, until the message is complete."""
+        self._tail.tell(
+            "tool.generating",
+            ToolGenerating(name=name),
+            execution_generation=self._generation,
+            admission_id=self._admission_id,
+            until_next=True,
+        )
+
     async def tool_start(self, call: ToolCallBlock) -> None:
         """A call was allowed and begins."""
 
@@ -249,6 +261,10 @@ class Narration:
                 self._append(tx, "notice", Notice(level="warning", type=type, message=message, hint=hint))
 
         await self._journal.transact(work)
+
+    async def status(self, kind: str, text: str) -> None:
+        """What the turn is waiting for."""
+        await self._tell("status.update", StatusUpdate(kind=kind, text=text))
 
     async def notice(self, level: Literal["info", "warning", "error"], type: str, message: str, hint: str = "") -> None:
         """A sentence for the person."""

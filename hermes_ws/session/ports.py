@@ -45,6 +45,15 @@ class Audience(Protocol):
         """The tools that clients of the profile offer now, each name once; a call is a question to it."""
         ...
 
+    def sessions_changed(self, profile: str, session_id: str | None) -> None:
+        """Tell all who may look at the profile that its list of sessions is another one; where it is one session that
+        changed, which."""
+        ...
+
+    def skin_changed(self, profile: str, name: str) -> None:
+        """Tell all who may address the profile that it has another skin now."""
+        ...
+
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         """Tell those who were asked that no answer is needed any more; `reason` is one of `RequestCancel`'s."""
         ...

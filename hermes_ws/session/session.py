@@ -31,11 +31,18 @@ class Session:
     """One session of an open profile. There is one object per session as long as anybody holds it."""
 
     def __init__(
-        self, runtime: Runtime, questions: Questions, record: SessionRecord, rested: Callable[[], None], keys: Keys
+        self,
+        runtime: Runtime,
+        questions: Questions,
+        record: SessionRecord,
+        rested: Callable[[], None],
+        keys: Keys,
+        changed: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
         self._questions = questions
         self._rested = rested
+        self._changed = changed
         self._keys = keys
         self._threads: dict[str, Thread] = {}
         self._opening = trio.Lock()
@@ -156,6 +163,11 @@ class Session:
 
     def _began(self) -> None:
         self.worked = True
+        self._changed(self.session_id)
+
+    def _rest(self) -> None:
+        self._changed(self.session_id)
+        self._rested()
 
     async def _open(self, key: ThreadKey) -> Thread:
         journal = self._runtime.journal
@@ -170,7 +182,7 @@ class Session:
             key=key,
             tail=tail,
             approvals=self._approvals,
-            rested=self._rested,
+            rested=self._rest,
             keys=self._keys,
             sibling=self.thread,
             rules=self.rules,

@@ -29,6 +29,7 @@ from hermes_ws.journal.sessions import CreatedSession, NewSession, SessionRecord
 from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session import ending, identifiers
+from hermes_ws.session.announcing import Announcer, Overheard
 from hermes_ws.session.info import session_info
 from hermes_ws.session.launch import Keys, Launch
 from hermes_ws.session.mutations import Applied, Mutations
@@ -53,9 +54,9 @@ class Sessions:
     def __init__(self, runtime: Runtime) -> None:
         scope = runtime.scope
         self._runtime = runtime
-        self._questions = Questions(
-            runtime.journal, runtime.audience, profile=scope.profile.text, origin=scope.identity.origin
-        )
+        self._announcer = Announcer(runtime)
+        heard = Overheard(runtime.audience, self._announcer)
+        self._questions = Questions(runtime.journal, heard, profile=scope.profile.text, origin=scope.identity.origin)
         self._known: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._used: dict[str, tuple[Session, float]] = {}
         self._forgotten: dict[str, tuple[ThreadKey, ...]] = {}
@@ -166,7 +167,7 @@ class Sessions:
         def work(tx: Transaction) -> CreatedSession:
             made = rows.create(tx, new)
             if made.new:
-                tx.after_commit(self._count)
+                tx.after_commit(lambda: self._made(new.session_id))
             return made
 
         made = await self._runtime.journal.transact(work)
@@ -275,6 +276,7 @@ class Sessions:
     def _edited(self, applied: Applied) -> None:
         """An edit has become visible."""
         answer = applied.answer
+        self._announcer.changed(answer.session_id)
         if applied.gone:
             self._stored -= 1
             self._let_go(answer.session_id, applied.gone, "deleted")
@@ -307,6 +309,7 @@ class Sessions:
     def removed(self, session_id: str, keys: tuple[ThreadKey, ...]) -> None:
         """Retention removed a session. Called in the step in which that becomes visible."""
         self._stored -= 1
+        self._announcer.changed(session_id)
         self._let_go(session_id, keys, "deleted")
 
     def let_go_all(self) -> None:
@@ -335,7 +338,7 @@ class Sessions:
     def _hold(self, record: SessionRecord) -> Session:
         session = self._known.get(record.session_id)
         if session is None:
-            session = Session(self._runtime, self._questions, record, self._rest, self.keys)
+            session = Session(self._runtime, self._questions, record, self._rest, self.keys, self._announcer.changed)
             self._known[record.session_id] = session
         self._used[record.session_id] = (session, trio.current_time())
         return session
@@ -344,8 +347,9 @@ class Sessions:
         self._rested.set()
         self._rested = trio.Event()
 
-    def _count(self) -> None:
+    def _made(self, session_id: str) -> None:
         self._stored += 1
+        self._announcer.changed(session_id)
 
     async def directory(self, scope: ProfileScope, asked: str | None) -> Path:
         """The directory to work in: the one that was asked for, the profile's, or the home's own home/.

@@ -15,6 +15,7 @@ from hermes_ws.agent.models.model import (
     ReasoningPiece,
     TextPiece,
     ToolCallPiece,
+    ToolNamePiece,
     ToolSpec,
     UsagePiece,
 )
@@ -108,6 +109,8 @@ async def test_a_streamed_tool_call_is_put_together(server: ChatServer) -> None:
     ]
     assert await ask(model_of(server)) == [
         TextPiece("Let me see. "),
+        ToolNamePiece("terminal"),
+        ToolNamePiece("read_file"),
         ToolCallPiece("call_a", "terminal", {"command": "ls"}),
         ToolCallPiece("call_b", "read_file", {"path": "a"}),
         EndPiece("tool_calls"),
@@ -129,6 +132,8 @@ async def test_a_streamed_tool_call_is_put_together(server: ChatServer) -> None:
 async def test_calls_are_told_apart_however_a_provider_numbers_them(server: ChatServer, calls: Any) -> None:
     server.answers = [sending(*(delta(tool_calls=each) for each in calls), delta("stop"))]
     assert await ask(model_of(server)) == [
+        ToolNamePiece("x"),
+        ToolNamePiece("y"),
         ToolCallPiece("a", "x", {}),
         ToolCallPiece("b", "y", {}),
         EndPiece("tool_calls"),
@@ -139,7 +144,8 @@ async def test_calls_are_told_apart_however_a_provider_numbers_them(server: Chat
 async def test_arguments_that_are_no_object_are_told(server: ChatServer, arguments: str) -> None:
     call = {"index": 0, "id": "a", "function": {"name": "x", "arguments": arguments}}
     server.answers = [sending(delta(tool_calls=[call]), delta("tool_calls"))]
-    piece = (await ask(model_of(server)))[0]
+    named, piece, *_ = await ask(model_of(server))
+    assert named == ToolNamePiece("x")
     assert isinstance(piece, ToolCallPiece)
     assert piece.arguments == {}
     assert "not a JSON object" in piece.problem

@@ -69,7 +69,8 @@ async def test_a_model_that_floods_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_retries_and_odd_ends_are_told_to_the_person() -> None:
     scene = Scene()
     await scene.run("x", Replies([RetryPiece("It is busy.", 1.5), TextPiece("a"), *done("length")]))
-    assert [each[1] for each in scene.narrator.all("notice")] == ["model_retry", "model_length"]
+    assert [each[1] for each in scene.narrator.all("notice")] == ["model_length"]
+    assert scene.narrator.all("status") == [("model_retry", "It is busy. Trying again in 1.5 s.")]
     scene = Scene()
     await scene.run("x", Replies(done()))
     assert [each[1] for each in scene.narrator.all("notice")] == ["model_empty"]

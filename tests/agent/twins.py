@@ -58,6 +58,7 @@ class NarratorTwin:
         self.progress: dict[str, str] = {}
         self.metered = (0, 0)
         self.rules: list[str] = []
+        self.generating: list[str] = []
         self.before: Callable[[str], Awaitable[None]] | None = None
         self._messages = 0
 
@@ -94,6 +95,12 @@ class NarratorTwin:
 
     async def tool_start(self, call: ToolCallBlock) -> None:
         await self._say("tool_start", call)
+
+    def tool_generating(self, name: str) -> None:
+        self.generating.append(name)
+
+    async def status(self, kind: str, text: str) -> None:
+        await self._say("status", (kind, text))
 
     def tool_progress(self, call_id: str, piece: str) -> None:
         self.progress[call_id] = self.progress.get(call_id, "") + piece

@@ -41,7 +41,7 @@ def test_no_two_events_have_one_type() -> None:
 def test_the_live_events_are_those_that_come_again_whole() -> None:
     live = {each.type for each in CATALOG if each.live}
     texts = {"message.delta", "reasoning.delta", "tool.progress", "terminal.output", "subagent.progress"}
-    assert live == {*texts, "terminal.exited", "connection.update"}
+    assert live == {*texts, "terminal.exited", "connection.update", "tool.generating"}
 
 
 def test_the_document_names_every_method_event_and_question() -> None:

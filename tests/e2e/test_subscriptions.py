@@ -182,3 +182,42 @@ def test_what_was_said_is_found_in_its_own_profile_alone(client: Client) -> None
     begin, end = hits[0]["matches"][0]
     assert hits[0]["snippet"][begin:end].lower() == "porcelain"
     assert client.call("session.search", query="porcelain", profile="second")["hits"] == []
+
+
+def test_who_shows_a_list_of_sessions_learns_when_to_look_again(client: Client, shared_server: Server) -> None:
+    other = shared_server.connect()
+    uninterested = shared_server.connect(opt_out=["sessions.changed"])
+    made = client.call("session.create", profile="second", title="A new one")["session_id"]
+
+    def about(event: dict[str, Any]) -> bool:
+        return event["type"] == "sessions.changed" and event["payload"].get("session_id") in (made, None)
+
+    told = other.until(lambda event: about(event) and event["profile"] == "second")
+    assert "cursor" not in told
+    assert made in [row["session_id"] for row in other.call("session.list", profile="second")["sessions"]]
+    uninterested.call("gateway.ping")
+    assert [each for each in uninterested.events if each["type"] == "sessions.changed"] == []
+    for number in range(2):
+        title = f"Title {number}"
+        other.events.clear()
+        mutate(client, made, "rename", title=title)
+        other.until(about)
+        rows = {row["session_id"]: row["title"] for row in other.call("session.list", profile="second")["sessions"]}
+        assert rows[made] == title
+    other.close()
+    uninterested.close()
+
+
+def test_a_skin_that_is_changed_is_told_to_those_who_are_there_and_to_those_who_come(
+    client: Client, shared_server: Server
+) -> None:
+    before = client.ready["payload"]["skin"]["name"]
+    for name in ("midnight", before):
+        client.call("config.set", key="display.skin", value=name)
+        told = client.until(
+            lambda event, name=name: event["type"] == "skin.changed" and event["payload"]["name"] == name
+        )
+        assert told["payload"].keys() == client.ready["payload"]["skin"].keys()
+        comer = shared_server.connect()
+        assert comer.ready["payload"]["skin"] == told["payload"]
+        comer.close()

@@ -46,6 +46,8 @@ class People:
         self.asked: list[OpenQuestion] = []
         self.tools: tuple[ClientTool, ...] = ()
         self.told: list[tuple[str, str, str]] = []
+        self.changed: list[tuple[str, str | None]] = []
+        self.skins: list[tuple[str, str]] = []
         self._news = trio.Event()
 
     def ask(self, question: OpenQuestion, profile: str) -> Counted:
@@ -56,6 +58,12 @@ class People:
 
     def client_tools(self, profile: str) -> tuple[ClientTool, ...]:
         return self.tools
+
+    def skin_changed(self, profile: str, name: str) -> None:
+        self.skins.append((profile, name))
+
+    def sessions_changed(self, profile: str, session_id: str | None) -> None:
+        self.changed.append((profile, session_id))
 
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         self.told.append((question_id, reason, profile))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 import trio
 
 from hermes_ws.contract.errors import AdmissionConflict, Draining, NotFound, SessionBusy
 from hermes_ws.contract.methods.prompts import ReceiptParams
 from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.journal.tail import LiveMarks
 from hermes_ws.session.session import Session
+from hermes_ws.wire.cursor import Cursor
 from tests.session.house import OWNER, House, new_session, say
 
 
@@ -248,3 +253,21 @@ async def test_an_answer_that_was_given_before_is_part_of_the_next_turns_history
     snapshot = await thread.snapshot(None, messages=True)
     assert snapshot.messages is not None
     assert [message.role for message in snapshot.messages] == ["user", "assistant", "user", "assistant"]
+
+
+async def test_which_tool_a_call_is_written_for_is_told_while_it_is_written(runtime: ProfileRuntime) -> None:
+    _, thread, viewer = await new_session(runtime)
+    marks, heard = LiveMarks(), list[dict[str, Any]]()
+
+    def at_once() -> None:
+        taken = thread.tail.take(Cursor(thread.tail.generation, thread.tail.head), marks, 1 << 20)
+        heard.extend(json.loads(frame.json)["params"] for frame in taken.frames)
+
+    thread.tail.attach(at_once)
+    await say(thread, "/do read notes.txt", "one")
+    await viewer.until("execution.finished")
+    told = [each for each in heard if each["type"] == "tool.generating"]
+    assert [each["payload"] for each in told] == [{"name": "read_file"}]
+    assert (told[0]["execution_generation"], "cursor" in told[0]) == (1, False)
+    late = thread.tail.take(Cursor(1, 0), LiveMarks(), 1 << 20)
+    assert b"tool.generating" not in b"".join(frame.json for frame in late.frames)

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "609a8974c99f7d60";
+export const CONTRACT_DIGEST = "4b8c48d9a1c1573f";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1775,7 +1775,7 @@ export interface SessionUsage {
   by_model: Record<string, number>;
 }
 
-/** The list of the profile's sessions changed; ask again. */
+/** The list of the profile's sessions changed; ask again. A connection that has asked for nothing since it was told so is not told again. */
 export interface SessionsChanged {
   session_id?: string | null;
 }
@@ -1837,6 +1837,15 @@ export interface SkillView {
   files: Array<string>;
 }
 
+/** What the profile is dressed in now: the skin as `gateway.ready` has it. */
+export interface SkinChanged {
+  name: string;
+  colors: Record<string, string>;
+  light_colors: Record<string, string>;
+  dark_colors: Record<string, string>;
+  branding: Record<string, string>;
+}
+
 /** A whole line, with or without its slash. */
 export interface SlashParams {
   session_id: string;
@@ -1866,6 +1875,12 @@ export interface Snapshot {
 export interface StatusParams {
   session_id: string;
   profile?: string | null;
+}
+
+/** What the execution is waiting for, in words; `model_retry` while a request to the model is made again. */
+export interface StatusUpdate {
+  kind: string;
+  text: string;
 }
 
 /** Words for the execution that the caller has seen; it takes them at its next step. */
@@ -2206,6 +2221,11 @@ export interface ToolComplete {
   truncated?: boolean;
   blob?: string | null;
   images?: Array<ImageBlock>;
+}
+
+/** The model is writing a call of this tool, which takes a while where it writes a whole file. */
+export interface ToolGenerating {
+  name: string;
 }
 
 /** Output of a running tool, after what this subscriber already has. */
@@ -2642,6 +2662,8 @@ export interface BackendGatewayEventMap {
   "profiles.changed": ProfilesChanged;
   /** The list of a profile's sessions changed. */
   "sessions.changed": SessionsChanged;
+  /** A profile has another skin. */
+  "skin.changed": SkinChanged;
   /** Something about the session itself changed. */
   "session.info": SessionInfo;
   /** The session was put away or deleted; the subscription ends with it. */
@@ -2666,6 +2688,8 @@ export interface BackendGatewayEventMap {
   "reasoning.delta": TextDelta;
   /** The whole reasoning. */
   "reasoning.complete": ReasoningComplete;
+  /** The model is writing a tool call. Live: without a cursor. */
+  "tool.generating": ToolGenerating;
   /** A tool call begins. */
   "tool.start": ToolStart;
   /** Output of a running tool. Live: without a cursor. */
@@ -2702,6 +2726,8 @@ export interface BackendGatewayEventMap {
   "terminal.output": TerminalOutput;
   /** A terminal came to its end. Live: without a cursor. */
   "terminal.exited": TerminalExited;
+  /** What an execution is waiting for. */
+  "status.update": StatusUpdate;
   /** A sentence for the person. */
   "notice": Notice;
 }

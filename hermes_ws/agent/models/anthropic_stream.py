@@ -16,6 +16,7 @@ from hermes_ws.agent.models.model import (
     ReasoningPiece,
     TextPiece,
     ToolCallPiece,
+    ToolNamePiece,
     UsagePiece,
 )
 from hermes_ws.contract.errors import ModelFailed
@@ -108,7 +109,9 @@ class AnthropicStream:
                 if len(self._calls) >= CALLS:
                     raise ModelFailed(f"The model made more than {CALLS} calls in one reply.")
                 at = index if isinstance(index, int) else len(self._calls)
-                self._calls[at] = _Call(_text(block.get("id")), _text(block.get("name")), record(block.get("input")))
+                name = _text(block.get("name"))
+                self._calls[at] = _Call(_text(block.get("id")), name, record(block.get("input")))
+                return [ToolNamePiece(name)] if name else []
             case _:
                 pass
         return []

@@ -23,6 +23,7 @@ from hermes_ws.agent.models.model import (
     ReasoningPiece,
     TextPiece,
     ToolCallPiece,
+    ToolNamePiece,
     UsagePiece,
 )
 from hermes_ws.contract.errors import ModelFailed
@@ -116,18 +117,19 @@ class ChatStream:
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
             for call in cast("list[object]", calls):
-                self._fragment(record(call) or {})
+                pieces.extend(self._fragment(record(call) or {}))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self.finished = True
             self._reason = _reason(reason)
         return pieces
 
-    def _fragment(self, call: Mapping[str, object]) -> None:
+    def _fragment(self, call: Mapping[str, object]) -> list[Piece]:
         function = record(call.get("function")) or {}
         call_id, name = _text(call.get("id")), _text(function.get("name"))
         fragments = self._slot(call.get("index"), call_id, name)
         self.began = True
+        named = [] if fragments.name or not name else [ToolNamePiece(name)]
         fragments.call_id = fragments.call_id or call_id
         fragments.name = fragments.name or name
         arguments = function.get("arguments")
@@ -137,6 +139,7 @@ class ChatStream:
             raise ModelFailed(f"The model's calls are longer than {ARGUMENT_CHARACTERS:,} characters; it was ended.")
         if text:
             fragments.arguments.append(text)
+        return [*named]
 
     def _slot(self, index: object, call_id: str, name: str) -> _Fragments:
         """The call that a fragment belongs to. Some providers give every call the index 0, some give none at all."""

@@ -24,6 +24,7 @@ from hermes_ws.agent.models.model import (
     ReasoningPiece,
     TextPiece,
     ToolCallPiece,
+    ToolNamePiece,
     ToolSpec,
     UsagePiece,
 )
@@ -175,6 +176,7 @@ async def _pieces(step: Step, call_number: int) -> AsyncGenerator[Piece, None]:
         case Fail(type):
             raise _failure(type)
         case Call(name, arguments):
+            yield ToolNamePiece(name)
             yield ToolCallPiece(f"call-{call_number}", name, arguments)
         case Report():
             await trio.lowlevel.checkpoint()

@@ -68,6 +68,14 @@ class ReasoningPiece:
 
 @final
 @dataclass(frozen=True, slots=True)
+class ToolNamePiece:
+    """The model has begun to write a call of this tool; the whole call comes when it is written."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class ToolCallPiece:
     """One whole call. `problem` says why the arguments could not be read; `arguments` is empty then."""
 
@@ -107,7 +115,7 @@ class EndPiece:
     reason: EndReason
 
 
-Piece = TextPiece | ReasoningPiece | ToolCallPiece | UsagePiece | RetryPiece | EndPiece
+Piece = TextPiece | ReasoningPiece | ToolNamePiece | ToolCallPiece | UsagePiece | RetryPiece | EndPiece
 
 
 class Model(Protocol):

@@ -63,6 +63,12 @@ class Nobody:
         """Nobody offers any."""
         return ()
 
+    def skin_changed(self, profile: str, name: str) -> None:
+        """Nobody is there to be told."""
+
+    def sessions_changed(self, profile: str, session_id: str | None) -> None:
+        """Nobody is there to be told."""
+
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         """Nobody was asked."""
 
