@@ -43,7 +43,7 @@ class Audience:
         self._kinds: dict[str, str] = {}
         self._skins: dict[str, str] = {}
         self._hinted: dict[str, set[str]] = {}
-        """Of which profiles each connection was told that the list of sessions is another one, since it said anything."""
+        """Of which profiles each connection was told that the list of sessions changed, since it said anything."""
 
     def follow(self, connections: Connections) -> None:
         """Where the connections are found; given once, when the server listens. Until then there is nobody to ask."""
