@@ -30,13 +30,13 @@ from hermes_ws.contract.events import (
     Notice,
     RequestSettled,
     SessionInfo,
-    StatusUpdate,
     TextDelta,
     ToolComplete,
     ToolStart,
 )
 from hermes_ws.contract.methods.threads import Snapshot
 from hermes_ws.contract.model import Result
+from hermes_ws.contract.news_events import StatusUpdate
 from hermes_ws.contract.questions import OpenQuestion
 
 S = TypeVar("S", bound=Result)

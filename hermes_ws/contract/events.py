@@ -14,6 +14,7 @@ from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from hermes_ws.contract.content import Block, ImageBlock, Role, Usage
 from hermes_ws.contract.model import Result
+from hermes_ws.contract.news_events import SkinChanged, StatusUpdate, ToolGenerating
 from hermes_ws.contract.questions import OperationTarget
 from hermes_ws.contract.registry import Event, event
 from hermes_ws.contract.subagent_events import SubagentComplete, SubagentProgress, SubagentStart
@@ -94,16 +95,6 @@ class SessionsChanged(Result):
     so is not told again."""
 
     session_id: str | None = None
-
-
-class SkinChanged(Result):
-    """What the profile is dressed in now: the skin as `gateway.ready` has it."""
-
-    name: str
-    colors: dict[str, str]
-    light_colors: dict[str, str]
-    dark_colors: dict[str, str]
-    branding: dict[str, str]
 
 
 class SessionInfo(Result):
@@ -189,12 +180,6 @@ class ReasoningComplete(Result):
 
     message_id: str
     text: str
-
-
-class ToolGenerating(Result):
-    """The model is writing a call of this tool, which takes a while where it writes a whole file."""
-
-    name: str
 
 
 class ToolStart(Result):
@@ -312,13 +297,6 @@ class ThreadForked(Result):
     source_thread_id: str
     thread_id: str
     from_message_id: str | None
-
-
-class StatusUpdate(Result):
-    """What the execution is waiting for, in words; `model_retry` while a request to the model is made again."""
-
-    kind: str
-    text: str
 
 
 class Notice(Result):

@@ -35,13 +35,12 @@ from hermes_ws.contract.events import (
     Notice,
     ReasoningComplete,
     SessionInfo,
-    StatusUpdate,
     ToolComplete,
-    ToolGenerating,
     ToolStart,
     UsageUpdate,
 )
 from hermes_ws.contract.model import Result
+from hermes_ws.contract.news_events import StatusUpdate, ToolGenerating
 from hermes_ws.journal import messages, recovery, sessions, summaries
 from hermes_ws.journal.address import ThreadKey
 from hermes_ws.journal.blobs import Blob, excerpt
