@@ -23,6 +23,7 @@ from hermes_ws.contract.close_codes import CLOSE_CODES, Return
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.registry import varies_of
 from hermes_ws.methods.built_in import BUILT_IN
 from hermes_ws.scope.config import ProfileConfig
 
@@ -79,6 +80,10 @@ def _methods() -> Iterator[str]:
             )
             yield "**Takes a right of its own**\n\n" + "\n".join(rows) + "\n\n"
         yield f"**Parameters** — {_sentence(method.params)}\n\n{_fields(method.params)}"
+        for name, varies in varies_of(method.params):
+            yield f"**`{name}` by `{varies.by}`**\n\n"
+            for value, shape in varies.shapes.items():
+                yield f"`{value}`: {_sentence(shape)}\n\n{_fields(shape) if shape.model_fields else ''}"
         yield f"**Result** — {_sentence(method.result)}\n\n{_fields(method.result)}"
         if method.errors:
             yield "**Errors**: " + ", ".join(f"`{each.type}`" for each in method.errors) + "\n\n"

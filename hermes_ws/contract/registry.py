@@ -6,12 +6,12 @@ them into one read-only table, from which validation, dispatch, documentation an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar, final
 
-from pydantic import GetJsonSchemaHandler, JsonValue
+from pydantic import BaseModel, GetJsonSchemaHandler, JsonValue
 from pydantic_core import CoreSchema
 
 from hermes_ws.contract.errors import HermesError
@@ -82,6 +82,25 @@ class Needs:
 
 NEEDS = "x-needs"
 """The key under which the shape of a parameter tells which rights it takes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Varies:
+    """In the annotation of a parameter: its shape is another for each value of the parameter `by`."""
+
+    by: str
+    shapes: Mapping[str, type[Params]]
+
+
+VARIES = "x-by"
+"""The key under which the shape of a parameter tells what it is for each value of another one."""
+
+
+def varies_of(model: type[BaseModel]) -> tuple[tuple[str, Varies], ...]:
+    """Which parameters have a shape that depends on another one."""
+    fields = model.model_fields.items()
+    return tuple((name, each) for name, field in fields for each in field.metadata if isinstance(each, Varies))
 
 
 def needs_of(model: type[Params]) -> tuple[tuple[str, Needs], ...]:

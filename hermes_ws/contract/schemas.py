@@ -16,6 +16,7 @@ from pydantic.json_schema import models_json_schema
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.events import EVENTS, Envelope
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.registry import VARIES, varies_of
 from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -50,6 +51,15 @@ def shapes(ref: str = "#/$defs/{model}") -> Shapes:
     for (model, _), schema in refs.items():
         names[cast("Model", model)] = str(schema["$ref"]).removeprefix(marker)
     definitions = cast("dict[str, JsonValue]", bundle.get("$defs", {}))
+    for model in models:
+        for key, varies in varies_of(model):
+            fields = cast("dict[str, dict[str, dict[str, JsonValue]]]", definitions[names[model]])["properties"]
+            told: dict[str, JsonValue] = {
+                value: {"$ref": ref.format(model=names[shape])} for value, shape in varies.shapes.items()
+            }
+            kept = {name: said for name, said in fields[key].items() if name not in ("type", "additionalProperties")}
+            fields[key] = {**kept, "anyOf": list(told.values()), VARIES: {varies.by: told}}
+            fields[varies.by] = {**fields[varies.by], "enum": list(told)}
     return Shapes(MappingProxyType(definitions), MappingProxyType(names), ref)
 
 
@@ -73,6 +83,8 @@ def document() -> dict[str, JsonValue]:
 def _models() -> Iterator[Model]:
     for method in METHODS.values():
         yield method.params
+        for _, varies in varies_of(method.params):
+            yield from varies.shapes.values()
         yield method.result
     yield Envelope
     for event in EVENTS.values():

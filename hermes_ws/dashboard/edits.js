@@ -2,11 +2,13 @@
 
 import { Refusal, Unknown } from "./gateway.js";
 
+/** @typedef {import("../../clients/typescript/src/contract.ts").MutateParams} Mutation */
+
 /**
  * @param {import("./gateway.js").Gateway} gateway
  * @param {{session_id: string, revision: number, generation?: number}} session
- * @param {string} operation
- * @param {Record<string, any>} payload
+ * @param {Mutation["operation"]} operation
+ * @param {Mutation["payload"]} payload
  * @param {(message: string) => boolean} [agrees] asked when the server wants consent
  * @returns {Promise<any>} what the operation gives; null when the person did not agree
  */

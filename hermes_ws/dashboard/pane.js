@@ -209,8 +209,8 @@ export class Pane {
 
   /**
    * Edit the session; null when it was not to be.
-   * @param {string} operation
-   * @param {Record<string, any>} payload
+   * @param {import("./edits.js").Mutation["operation"]} operation
+   * @param {import("./edits.js").Mutation["payload"]} payload
    * @param {(message: string) => boolean} [agrees]
    */
   change(operation, payload, agrees = (message) => confirm(message)) {

@@ -14,6 +14,7 @@ from hermes_ws.contract import asyncapi, openrpc, schemas, typescript
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.close_codes import CLOSE_CODES
 from hermes_ws.contract.events import EVENTS
+from hermes_ws.contract.methods.mutations import PAYLOADS
 from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.server import door, life
 
@@ -40,6 +41,18 @@ def test_every_shape_is_a_json_schema() -> None:
     assert set(made["methods"]) == set(METHODS)  # type: ignore[arg-type]
     assert set(made["events"]) == set(EVENTS)  # type: ignore[arg-type]
     assert set(made["questions"]) == set(QUESTIONS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("document", [openrpc.document, schemas.document])
+def test_what_an_edit_takes_is_told_for_each_operation(document: Any) -> None:
+    made = document()
+    fields = (made.get("$defs") or made["components"]["schemas"])["MutateParams"]["properties"]
+    assert fields["operation"]["enum"] == list(PAYLOADS)
+    told = fields["payload"]["x-by"]["operation"]
+    assert {each: reference["$ref"].rsplit("/", 1)[-1] for each, reference in told.items()} == {
+        each: shape.__name__ for each, shape in PAYLOADS.items()
+    }
+    assert fields["payload"]["anyOf"] == list(told.values())
 
 
 def test_two_shapes_never_share_a_name() -> None:

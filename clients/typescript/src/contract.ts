@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "4b8c48d9a1c1573f";
+export const CONTRACT_DIGEST = "867f63664e31c8c9";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -193,6 +193,11 @@ export interface ApprovalResult {
   reason?: string | null;
 }
 
+/** Archived sessions leave the list and are kept. */
+export interface ArchivePayload {
+  archived?: boolean;
+}
+
 /** A picture or a file that was put with `blob.put` before, by its hash. Pictures are PNG, JPEG, GIF or WebP. */
 export interface Attached {
   blob: string;
@@ -225,6 +230,12 @@ export interface AuditParams {
   before?: number | null;
   principal?: string | null;
   method_name?: string | null;
+}
+
+/** Makes another session out of the conversation up to and with a message, or all of it. */
+export interface BranchPayload {
+  through_message_id?: string | null;
+  title?: string | null;
 }
 
 /** An input that is to be taken back. */
@@ -416,6 +427,14 @@ export interface Completions {
   replace_from?: number;
 }
 
+/** Puts a summary in the place of the older messages: `soft` for the model alone, `hard` in the journal as well. */
+export interface CompressPayload {
+  here?: number | null;
+  focus?: string | null;
+  mode?: "soft" | "hard";
+  preview?: boolean;
+}
+
 /** A setting by its dotted name; without `key`, all of them. */
 export interface ConfigGetParams {
   profile?: string | null;
@@ -461,6 +480,15 @@ export interface ConfigValue {
   key: string | null;
   value: JsonValue;
   source: string;
+}
+
+/** What the session has of its own instead of its agent's or its profile's; null gives that up again. */
+export interface ConfigurePayload {
+  model?: string | null;
+  provider?: string | null;
+  max_turns?: number | null;
+  toolsets?: Array<string> | null;
+  yolo?: boolean | null;
 }
 
 /** What the kernel enforces for this profile's children, each layer tried at start. */
@@ -624,6 +652,9 @@ export interface Day {
   output_tokens: number;
   cost_usd: number | null;
 }
+
+/** The session and all that belongs to it are gone for good. */
+export interface DeletePayload {}
 
 /** The server as a client needs to know it. `boot_id` is the machine's: same value, same machine, same boot. */
 export interface Description {
@@ -880,6 +911,17 @@ export interface ImageBlock {
   name?: string;
 }
 
+/** Replaces the conversation of an existing session by this one. */
+export interface ImportPayload {
+  messages: Array<ImportedMessage>;
+}
+
+/** One message of a conversation that was led elsewhere. */
+export interface ImportedMessage {
+  role: "user" | "assistant";
+  text: string;
+}
+
 /** The text so far of the message that is being generated. */
 export interface InProgress {
   message_id: string;
@@ -1015,6 +1057,13 @@ export interface ModelOptions {
   model: string;
 }
 
+/** Another model for the session, from its next turn on; what is left out is the agent's or the profile's again. */
+export interface ModelPayload {
+  model?: string | null;
+  provider?: string | null;
+  reasoning?: "none" | "low" | "medium" | "high" | null;
+}
+
 /** The session that was used last; null when there is none. */
 export interface MostRecent {
   session: SessionRow | null;
@@ -1034,8 +1083,8 @@ export interface MutateParams {
   request_id: string;
   expected_revision: number;
   expected_generation?: number | null;
-  operation: string;
-  payload?: Record<string, JsonValue>;
+  operation: "rename" | "archive" | "pin" | "configure" | "delete" | "reset" | "rewind" | "branch" | "compress" | "model" | "undo" | "retry" | "import";
+  payload?: RenamePayload | ArchivePayload | PinPayload | ConfigurePayload | DeletePayload | ResetPayload | RewindPayload | BranchPayload | CompressPayload | ModelPayload | UndoPayload | RetryPayload | ImportPayload;
   consent?: string | null;
 }
 
@@ -1132,6 +1181,11 @@ export interface Piece {
   offset: number;
   data: string;
   next?: number | null;
+}
+
+/** Pinned sessions stand first in the list. */
+export interface PinPayload {
+  pinned?: boolean;
 }
 
 /** Alive. */
@@ -1473,6 +1527,11 @@ export interface ReceiptParams {
 }
 
 /** The new title; null takes it away. */
+export interface RenamePayload {
+  title: string | null;
+}
+
+/** The new title; null takes it away. */
 export interface RenameThreadParams {
   session_id: string;
   profile?: string | null;
@@ -1514,6 +1573,9 @@ export interface RequestSettled {
   state: "settled" | "expired" | "withdrawn" | "abandoned";
   result?: Record<string, JsonValue> | null;
 }
+
+/** The conversation begins anew; the session stays. */
+export interface ResetPayload {}
 
 /** A lost execution, as the caller has seen it. `outcome` is what the person found out about it. */
 export interface ResolveParams {
@@ -1564,9 +1626,17 @@ export interface ResumeParams {
   messages?: boolean | null;
 }
 
+/** Has the last thing that the user said answered anew; what came of it the first time is taken back. */
+export interface RetryPayload {}
+
 /** Which one. */
 export interface RevokeTokenParams {
   token_id: string;
+}
+
+/** Takes back everything from a message of the user on. The result has its text, for editing. */
+export interface RewindPayload {
+  message_id: string;
 }
 
 /** A key for a provider. It goes into the profile's .env; config.yaml refers to it. */
@@ -2251,6 +2321,9 @@ export interface ToolStart {
   name: string;
   arguments: Record<string, JsonValue>;
 }
+
+/** Takes back the last thing that the user said, and all that came of it. The result has its text. */
+export interface UndoPayload {}
 
 /** What opens it. A vault that is not there yet is made, with this password. */
 export interface UnlockVaultParams {

@@ -25,41 +25,13 @@ from hermes_ws.contract.errors import (
 )
 from hermes_ws.contract.methods.threads import ThreadParams
 from hermes_ws.contract.model import Identifier, Params, Result, Title
-from hermes_ws.contract.registry import Needs, Order, Right, Scope, method
+from hermes_ws.contract.registry import Needs, Order, Right, Scope, Varies, method
 
 IMPORTED_MESSAGES = 2000
 """Messages in one import; with their text they must fit into a frame in any case."""
 
 IMPORTED_CHARACTERS = 500_000
 """Of one imported message, as of one input."""
-
-
-def _sets_yolo(payload: Mapping[str, JsonValue], params: MutateParams) -> bool:
-    return params.operation == "configure" and bool(payload.get("yolo"))
-
-
-class MutateParams(ThreadParams):
-    """One edit. The same `request_id` with the same content is carried out once, however often it is sent.
-
-    `expected_revision` is the revision that the caller has seen; `expected_generation` the execution generation of the
-    thread, for edits of the conversation. `consent` is the token that a refusal with `consent_required` brought.
-    """
-
-    request_id: Identifier
-    expected_revision: int = Field(ge=1)
-    expected_generation: int | None = Field(default=None, ge=0)
-    operation: Identifier
-    payload: Annotated[dict[str, JsonValue], Needs(Right.ANSWER, "yolo", _sets_yolo)] = {}
-    consent: Identifier | None = None
-
-
-class Mutated(Result):
-    """The edit is durable. `revision` is the session's new one; `result` is what the operation gives."""
-
-    session_id: str
-    operation: str
-    revision: int
-    result: dict[str, JsonValue]
 
 
 class RenamePayload(Params):
@@ -170,6 +142,36 @@ PAYLOADS: Mapping[str, type[Params]] = MappingProxyType(
     }
 )
 """What each operation takes."""
+
+
+def _sets_yolo(payload: Mapping[str, JsonValue], params: MutateParams) -> bool:
+    return params.operation == "configure" and bool(payload.get("yolo"))
+
+
+class MutateParams(ThreadParams):
+    """One edit. The same `request_id` with the same content is carried out once, however often it is sent.
+
+    `expected_revision` is the revision that the caller has seen; `expected_generation` the execution generation of the
+    thread, for edits of the conversation. `consent` is the token that a refusal with `consent_required` brought.
+    """
+
+    request_id: Identifier
+    expected_revision: int = Field(ge=1)
+    expected_generation: int | None = Field(default=None, ge=0)
+    operation: Identifier
+    payload: Annotated[
+        dict[str, JsonValue], Varies("operation", PAYLOADS), Needs(Right.ANSWER, "yolo", _sets_yolo)
+    ] = {}
+    consent: Identifier | None = None
+
+
+class Mutated(Result):
+    """The edit is durable. `revision` is the session's new one; `result` is what the operation gives."""
+
+    session_id: str
+    operation: str
+    revision: int
+    result: dict[str, JsonValue]
 
 
 SESSION_MUTATE = method(
