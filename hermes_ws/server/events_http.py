@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import Any, Final, cast, final
 from urllib.parse import parse_qsl
 
 import h11
@@ -30,19 +30,16 @@ from hermes_ws.contract.methods.connection import CapabilitiesParams
 from hermes_ws.contract.methods.threads import THREAD_SUBSCRIBE
 from hermes_ws.contract.validation import read_params
 from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from hermes_ws.server.apart import Apart
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.http import Answer, response_of, stream_head
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.output import Output
-from hermes_ws.server.ports import Dispatcher, ReadPage
+from hermes_ws.server.ports import Dispatcher
 from hermes_ws.server.rpc_http import JSON
-from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, event_frame
 from hermes_ws.wire.negotiation import Negotiated, negotiate
 from hermes_ws.wire.peer import Request
-
-if TYPE_CHECKING:
-    from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 
 HEARTBEAT: Final = 15.0
 """Seconds without an event after which a comment is sent; below the idle time-outs of proxies (30 and more)."""
@@ -109,22 +106,18 @@ class Listening:
 
 
 @final
-class EventStream:
+class EventStream(Apart):
     """One stream, from its subscription to its end. A caller like any other, for the dispatcher."""
 
     def __init__(self, stream: trio.abc.Stream, listening: Listening, limits: Limits) -> None:
-        self.id: Final = f"e-{secrets.token_hex(8)}"
-        self.principal: Final = listening.principal
-        self.profile: Final = listening.profile
+        id = f"e-{secrets.token_hex(8)}"
+        super().__init__(id, listening.principal, listening.profile, Output(limits, listening.wish.abilities, id))
         self._stream = stream
         self._wish = listening.wish
         self._http = listening.http
         self._limits = limits
-        self._nursery: trio.Nursery | None = None
-        self._ended = trio.Event()
         self._answered = trio.Event()
         self._answer: Frame | None = None
-        self._output = Output(limits, self._wish.abilities, self.id)
 
     # --- what the dispatcher uses ------------------------------------------------------------------------------------
 
@@ -138,50 +131,10 @@ class EventStream:
         """Only one that says which questions it shows; it answers them with `question.answer`."""
         return bool(self.negotiated.server_requests)
 
-    @property
-    def negotiated(self) -> Negotiated:
-        """What its address said."""
-        return self._output.delivery.negotiated
-
-    @negotiated.setter
-    def negotiated(self, value: Negotiated) -> None:
-        self._output.delivery.negotiated = value
-
-    def may_address(self, profile: str) -> bool:
-        """Whether a profile can be reached from here."""
-        return self.profile in (None, profile) and self.principal.may_address(profile)
-
     def reply(self, frame: Frame) -> None:
         """The answer to its one request: the subscription."""
         self._answer = frame
         self._answered.set()
-
-    def notify(self, frame: Frame) -> None:
-        """Send a notification, or a question."""
-        if frame.type not in self.negotiated.opt_out:
-            self._output.put(frame)
-
-    def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
-        """Send what follows `start`."""
-        if not self._ended.is_set():
-            self._output.delivery.subscribe(tail, start, marks, read)
-
-    def unsubscribe(self, address: Address) -> bool:
-        """End the subscription."""
-        return self._output.delivery.unsubscribe(address)
-
-    def close(self, code: int, reason: str = "") -> None:
-        """Send what is queued, then an event `closed` with code and reason, and end."""
-        self._output.close(code, reason)
-
-    def cut(self, why: str = "the server ends") -> None:
-        """End now."""
-        if self._nursery is not None:
-            self._nursery.cancel_scope.cancel()
-
-    async def wait_ended(self) -> None:
-        """Return when it has ended."""
-        await self._ended.wait()
 
     # --- life --------------------------------------------------------------------------------------------------------
 

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import trio
 from websockets.frames import CloseCode
 
 from hermes_ws.contract.errors import LimitReached, Overloaded
 from hermes_ws.contract.methods.connection import GATEWAY_PING, Pong
+from hermes_ws.server.apart import Apart
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.limits import Limits
 from hermes_ws.server.output import Output
-from hermes_ws.server.ports import Dispatcher, ReadPage, Welcome
-from hermes_ws.wire.cursor import Cursor
+from hermes_ws.server.ports import Dispatcher, Welcome
 from hermes_ws.wire.frames import Frame, error_frame, notification_frame, reply_frame
-from hermes_ws.wire.negotiation import UNSPOKEN, Negotiated
+from hermes_ws.wire.negotiation import UNSPOKEN
 from hermes_ws.wire.peer import CANCEL, Notification, Refused, Request, Response, parse
-
-if TYPE_CHECKING:
-    from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 
 READ_BYTES: Final = 64 * 1024
 """What is read at once: what a pipe holds."""
@@ -38,7 +35,7 @@ CLOSED: Final = "$/closed"
 
 
 @final
-class PipeConnection:
+class PipeConnection(Apart):
     """One client, from its first line to its last. It ends when its input has and every request of it is answered, or
     after `close`.
     """
@@ -53,16 +50,12 @@ class PipeConnection:
         dispatcher: Dispatcher,
         limits: Limits,
     ) -> None:
-        self.id: Final = f"p-{secrets.token_hex(8)}"
-        self.principal: Final = principal
-        self.profile: Final = profile
+        id = f"p-{secrets.token_hex(8)}"
+        super().__init__(id, principal, profile, Output(limits, UNSPOKEN, id))
         self._incoming = incoming
         self._outgoing = outgoing
         self._dispatcher = dispatcher
         self._limits = limits
-        self._nursery: trio.Nursery | None = None
-        self._ended = trio.Event()
-        self._output = Output(limits, UNSPOKEN, self.id)
         self._owed = 0
         self._heard_all = False
 
@@ -78,19 +71,6 @@ class PipeConnection:
         """Whoever holds the other ends could be asked; what it said it can do decides what."""
         return True
 
-    @property
-    def negotiated(self) -> Negotiated:
-        """What is in force."""
-        return self._output.delivery.negotiated
-
-    @negotiated.setter
-    def negotiated(self, value: Negotiated) -> None:
-        self._output.delivery.negotiated = value
-
-    def may_address(self, profile: str) -> bool:
-        """Whether a profile can be reached from here."""
-        return self.profile in (None, profile) and self.principal.may_address(profile)
-
     def reply(self, frame: Frame) -> None:
         """Send the answer to a request."""
         most = self._limits.frame_bytes
@@ -100,33 +80,6 @@ class PipeConnection:
         self._owed -= 1
         self._output.put(frame)
         self._end_if_done()
-
-    def notify(self, frame: Frame) -> None:
-        """Send a notification, or a question."""
-        if frame.type not in self.negotiated.opt_out:
-            self._output.put(frame)
-
-    def subscribe(self, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
-        """Send what follows `start` in a thread. An earlier subscription to it is replaced."""
-        if not self._ended.is_set():
-            self._output.delivery.subscribe(tail, start, marks, read)
-
-    def unsubscribe(self, address: Address) -> bool:
-        """End a subscription; false when there was none."""
-        return self._output.delivery.unsubscribe(address)
-
-    def close(self, code: int, reason: str = "") -> None:
-        """Send what is queued, then `$/closed`, and end."""
-        self._output.close(code, reason)
-
-    def cut(self, why: str = "the server ends") -> None:
-        """End now."""
-        if self._nursery is not None:
-            self._nursery.cancel_scope.cancel()
-
-    async def wait_ended(self) -> None:
-        """Return when it has ended."""
-        await self._ended.wait()
 
     # --- life --------------------------------------------------------------------------------------------------------
 
