@@ -168,21 +168,26 @@ def _read(browser: Browser, served: Served) -> Seen:
         page.locator(".session").first.click()
         page.wait_for_selector("[data-id$='-4']")
         page.evaluate(
-            """async () => {
+            """async patience => {
               const scroller = document.querySelector(".transcript");
               const frame = () => new Promise(requestAnimationFrame);
               const earlier = document.querySelector(".earlier");
+              const end = performance.now() + patience;
               while (!earlier.hidden) {
                 scroller.scrollTop = 0;
                 const before = document.querySelector(".item");
                 earlier.click();
-                while (document.querySelector(".item") === before) await frame();
+                while (document.querySelector(".item") === before) {
+                  if (performance.now() > end) throw new Error(`read ${document.querySelectorAll(".item").length} only`);
+                  await frame();
+                }
               }
               for (let at = 0; at < 100; at++) {
                 scroller.scrollTop = (scroller.scrollHeight * at) / 100;
                 await frame();
               }
-            }"""
+            }""",
+            PATIENCE_MS,
         )
         return look()
 
@@ -190,13 +195,18 @@ def _read(browser: Browser, served: Served) -> Seen:
 def _scroll(browser: Browser, served: Served) -> Seen:
     with _page(browser, served) as (page, look):
         page.evaluate(
-            """async sessions => {
+            """async ([sessions, patience]) => {
               const body = document.querySelector(".groups");
               const frame = () => new Promise(requestAnimationFrame);
-              while (body.scrollHeight < sessions * 30) { body.scrollTop = body.scrollHeight; await frame(); }
+              const end = performance.now() + patience;
+              while (body.scrollHeight < sessions * 30) {
+                if (performance.now() > end) throw new Error(`${body.scrollHeight} pixels of rows only`);
+                body.scrollTop = body.scrollHeight;
+                await frame();
+              }
               for (let at = 200; at >= 0; at--) { body.scrollTop = (body.scrollHeight * at) / 200; await frame(); }
             }""",
-            SESSIONS,
+            [SESSIONS, PATIENCE_MS],
         )
         return look()
 

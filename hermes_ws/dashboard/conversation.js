@@ -98,9 +98,11 @@ export class Conversation extends EventTarget {
     const here = this.items;
     this.items = [];
     for (const message of page.messages) this.history(message);
-    this.items.push(...here);
+    const fresh = this.items;
+    this.items = [...fresh, ...here];
     this.more = page.more;
-    this.changed(null);
+    // What was here already stays as it is drawn, however much that is.
+    this.changed(fresh);
   }
 
   /** The message before which earlier ones are asked for. */
@@ -291,7 +293,7 @@ export class Conversation extends EventTarget {
     return item;
   }
 
-  /** @param {Item | null} item the one that changed; null when more than one may have */
+  /** @param {Item | Item[] | null} item the one that changed; null when more than one may have */
   changed(item) {
     this.dispatchEvent(new CustomEvent("change", { detail: item }));
   }

@@ -1,7 +1,7 @@
 // A conversation on the page: each item is drawn once and patched where it changes; live text grows without flicker.
 
 import { attached } from "./attached.js";
-import { element, put, sync } from "./dom.js";
+import { element, put } from "./dom.js";
 import { text } from "./texts.js";
 import { ToolCall } from "./tool_call.js";
 
@@ -57,9 +57,10 @@ export class Transcript {
     }).observe(this.list);
   }
 
-  /** Draw at most once a frame, however many pieces came. @param {any} item */
+  /** Draw at most once a frame, however many pieces came. @param {any} item one, several, or null for all */
   note(item) {
     if (item === null) this.conversation.items.forEach((each) => this.stale.add(each));
+    else if (Array.isArray(item)) item.forEach((each) => this.stale.add(each));
     else this.stale.add(item);
     this.frame ||= requestAnimationFrame(() => this.draw());
   }
@@ -91,13 +92,12 @@ export class Transcript {
 
   /** Rows are appended as they come; only a page of earlier ones has to go in front. */
   order() {
-    const [first] = this.conversation.items;
-    const row = first && this.drawn.get(first.id);
-    if (!row || row === this.list.firstElementChild) return;
-    sync(
-      this.list,
-      this.conversation.items.map((item) => /** @type {HTMLElement} */ (this.drawn.get(item.id))),
-    );
+    const first = this.list.firstElementChild;
+    for (const item of this.conversation.items) {
+      const row = this.drawn.get(item.id);
+      if (!row || row === first) return;
+      this.list.insertBefore(row, first);
+    }
   }
 
   /** @param {any} item */
