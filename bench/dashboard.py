@@ -178,7 +178,7 @@ def _read(browser: Browser, served: Served) -> Seen:
                 const before = document.querySelector(".item");
                 earlier.click();
                 while (document.querySelector(".item") === before) {
-                  if (performance.now() > end) throw new Error(`read ${document.querySelectorAll(".item").length} only`);
+                  if (performance.now() > end) throw new Error("the conversation was not read to its beginning");
                   await frame();
                 }
               }
