@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hermes_ws.agent.definition import AgentDefinition
 from hermes_ws.agent.history import calls_of, repaired, results_of
-from hermes_ws.agent.prompt import RULES_BYTES, PromptParts, rules, system_prompt
+from hermes_ws.agent.prompt import PromptParts, system_prompt
 from hermes_ws.contract.content import Message, TextBlock, ToolCallBlock, ToolResultBlock
-from tests.agent.twins import DIRECTORY, HandsTwin, user
+from tests.agent.twins import DIRECTORY, user
 
 
 def said(text: str = "", *calls: str) -> Message:
@@ -54,15 +54,6 @@ def test_any_history_becomes_one_that_providers_take(history: list[Message]) -> 
         if calls_of(message):
             assert mended[at + 1].role == "tool"
     assert [each.content for each in repaired(mended)] == [each.content for each in mended]
-
-
-async def test_rules_are_read_through_the_hands_and_bounded() -> None:
-    place = str(DIRECTORY / "AGENTS.md")
-    assert await rules(HandsTwin(files={place: "  Use tabs.\n"})) == "Use tabs."
-    assert await rules(HandsTwin(files={place: b"\0"})) == ""
-    assert await rules(HandsTwin(files={place: " \n"})) == ""
-    cut = await rules(HandsTwin(files={place: "x" * (RULES_BYTES + 1)}))
-    assert cut.endswith(f"[cut after {RULES_BYTES:,} bytes]")
 
 
 def test_a_prompt_says_what_there_is_and_nothing_else() -> None:

@@ -100,9 +100,9 @@ def test_a_setting_is_brought_back_to_its_default(visit: Visit, server: Server) 
 def test_a_checkbox_and_a_choice(visit: Visit, server: Server) -> None:
     page = visit()
     dialog = managing(page, "Settings", "second")
-    row = setting(dialog, "agent.titles")
-    expect(row.get_by_label("Titles")).to_be_checked()
-    row.get_by_label("Titles").uncheck()
+    row = setting(dialog, "approvals.dangers")
+    expect(row.get_by_label("Dangers")).to_be_checked()
+    row.get_by_label("Dangers").uncheck()
     saved(row)
     row = setting(dialog, "terminal.network")
     row.get_by_label("Network").select_option(label="deny")
@@ -111,7 +111,7 @@ def test_a_checkbox_and_a_choice(visit: Visit, server: Server) -> None:
     expect(row.get_by_label("Reasoning").locator("option:checked")).to_have_text("not set")
     row.get_by_label("Reasoning").select_option(label="high")
     saved(row)
-    for line in ("titles: false", "network: deny", "reasoning: high"):
+    for line in ("dangers: false", "network: deny", "reasoning: high"):
         assert line in written(server, "second")
     row.get_by_label("Reasoning").select_option(label="not set")
     saved(row)

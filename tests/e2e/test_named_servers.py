@@ -86,7 +86,8 @@ def test_the_log_is_followed_over_its_rotation(base_environment: dict[str, str],
     own = {**base_environment, "HERMES_HOME": str(home)}
     last = command(own, "logs", "-n", "2")
     assert last.stdout == "line 98\nline 99\n"
-    followed = [*COMMAND, "logs", "--follow", "-n", "1"]
+    # Who has started the tests may have had the signal ignored.
+    followed = ["/usr/bin/env", "--default-signal=INT", *COMMAND, "logs", "--follow", "-n", "1"]
     with subprocess.Popen(followed, env=own, stdout=subprocess.PIPE, text=True) as tail:
         assert tail.stdout is not None
         try:

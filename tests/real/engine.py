@@ -14,9 +14,10 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,7 +96,9 @@ def served(place: Path) -> Generator[Engine]:
     settings = place / "containers.conf"
     settings.write_text(_SETTINGS.format(runtime=runtime))
     socket = place / "engine.sock"
-    own = ["--root", str(place / "store"), "--runroot", str(place / "run"), "--storage-driver", "vfs"]
+    # No longer than 50 characters: there are sockets in it.
+    run = tempfile.mkdtemp(prefix="engine-")
+    own = ["--root", str(place / "store"), "--runroot", run, "--storage-driver", "vfs"]
     script = 'umount /sys/fs/cgroup/unified 2>/dev/null; exec /usr/bin/podman "$@"'
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(place), "CONTAINERS_CONF": str(settings)}
     with (place / "log").open("wb") as log:
@@ -123,7 +126,8 @@ def served(place: Path) -> Generator[Engine]:
         yield engine
         assert engine.containers() == []
     finally:
-        os.killpg(service.pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.killpg(service.pid, signal.SIGTERM)
         service.wait(_PATIENCE_S)
         subprocess.run(
             ["/usr/bin/podman", *own, "rm", "--all", "--force"], env=environment, capture_output=True, check=False

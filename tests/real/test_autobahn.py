@@ -87,7 +87,11 @@ class Echo(Desk):
     def accept(self, connection: Connection, request: Request, size: int) -> None:
         text, binary = request.params["text"], request.params["binary"]
         assert isinstance(text, str)
-        connection.reply(Frame(text.encode("latin-1"), BINARY) if binary else Frame(text.encode()))
+        frame = Frame(text.encode("latin-1"), BINARY) if binary else Frame(text.encode())
+        if binary:
+            # The answers of one read go out as they are, where nothing is compressed.
+            frame._ws = bytes([0x80 | Opcode.BINARY]) + frame.ws[1:]  # pyright: ignore[reportPrivateUsage]
+        connection.reply(frame)
 
 
 @pytest.fixture

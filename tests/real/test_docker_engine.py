@@ -170,7 +170,9 @@ async def test_background_processes_live_in_there_and_end(runtime: ProfileRuntim
 async def test_terminals_live_in_there_and_end(runtime: ProfileRuntime) -> None:
     backend = backend_for(runtime, runtime.scope, WORK, "s1")
     async with await backend.open(("/bin/sh",), WORK, terminal=Size(30, 100)) as terminal:
-        await terminal.send(b"stty size; tty; echo $TOKEN; exit 3\n")
+        # A client tells the size once the shell runs.
+        until = b'until [ "$(stty size 2>/dev/null)" = "30 100" ]; do sleep 0.05; done; '
+        await terminal.send(until + b"stty size; tty; echo $TOKEN; exit 3\n")
         shown = b""
         while piece := await terminal.receive():
             shown += piece

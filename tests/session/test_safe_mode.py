@@ -190,7 +190,7 @@ async def test_what_its_model_is_sent_and_what_its_tools_find_is_nothing_of_the_
         await wire.delta(content="done", finish_reason="stop")
         await wire.end()
 
-    server.answers += [call, answer]
+    server.answers += [call, answer, answer]  # the last one: a title for the session
     options = {"provider": "openai", "model": "m", "base_url": server.base_url, "api_key": KEY}
     session, thread, viewer = await new_session(
         runtime, safe_mode=True, yolo=True, accept_hooks=True, checkpoints=True, **options
@@ -198,13 +198,15 @@ async def test_what_its_model_is_sent_and_what_its_tools_find_is_nothing_of_the_
     await say(thread, "hello", "one")
     ended = await viewer.until("execution.finished")
     assert ended["payload"]["outcome"] == "completed", viewer.events
-    first, second = server.asked
+    first, second = server.asked[:2]
     assert first.headers["authorization"] == f"Bearer {KEY}"
     offered = {tool["function"]["name"] for tool in first.body["tools"]}
     assert {"terminal", "read_file", "write_file"} <= offered
     assert not {"memory", "session_search", "skills_list", "skill_view", "delegate_task"} & offered
     assert not [name for name in offered if name.startswith("mcp")]
     assert len(second.body["messages"]) > len(first.body["messages"])
+    await runtime.sessions.wait_until_idle()
+    await runtime.sessions.close(session.session_id)
     # Paths that were asked about come back in errors; what stands in them does not.
     given = f"{MARK}-ssh-key"
     for asked in server.asked:
@@ -212,8 +214,6 @@ async def test_what_its_model_is_sent_and_what_its_tools_find_is_nothing_of_the_
         assert MARK not in told
     assert MARK not in json.dumps(viewer.events).replace(given, "")
     assert KEY not in json.dumps(viewer.events)
-    await runtime.sessions.wait_until_idle()
-    await runtime.sessions.close(session.session_id)
     for home in (runtime.home.user, runtime.home.cache):
         assert not list(home.rglob("hooked")), "no hook of the profile ran"
 
