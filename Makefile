@@ -25,8 +25,8 @@ serve: setup
 	  test -e "$(STATE)/homes/$$name" || { cp -R "$$home" "$(STATE)/homes/$$name" && chmod 700 "$(STATE)/homes/$$name"; }; done
 	@exec $(BIN)/hermes-ws serve --profiles-root "$(STATE)/homes" --port $(PORT)
 
-# Three files of tests at a time, for much of it is waiting; those of one file stay together: they share what they start. The warden's run
-# by themselves: they prove that no process is left, and others keep theirs from file to file.
+# Three files of tests at a time, for much of it is waiting; those of one file stay together, since they share what they
+# start. The warden's run by themselves: they prove that no process is left, and others keep theirs from file to file.
 test: setup
 	$(BIN)/python -m pytest -n 3 --dist loadfile --ignore tests/warden
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/warden

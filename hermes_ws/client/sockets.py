@@ -112,7 +112,7 @@ async def open_socket(endpoint: Endpoint) -> AsyncGenerator[Socket]:
         try:
             yield socket
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(2 * CLOSE_SECONDS, shield=True):
                 await socket.close()
 
 
