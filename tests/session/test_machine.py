@@ -48,7 +48,7 @@ async def test_a_minted_key_is_in_no_event(house: House) -> None:
         runtime = await house.runtime()
         _, thread, viewer = await new_session(runtime)
         await say(thread, "hi", "one")
-        await viewer.until("notice")
+        await viewer.until("status.update")
         assert thread.active is not None
         thread.active.interrupt()
         await viewer.until("execution.finished")
