@@ -29,9 +29,6 @@ READ_BYTES: Final = 64 * 1024
 LINE_BYTES: Final = 16 * 1024 * 1024
 """The longest line; the server's own limit, which is lower, decides before."""
 
-LEAVING_S: Final = 5.0
-"""Seconds for the farewell to the server, when all is said."""
-
 NO_CLOSE_FRAME: Final = 1006
 """What the last line says when the server went without a word (RFC 6455, section 7.4.1)."""
 
@@ -41,22 +38,18 @@ async def pipe(surroundings: Surroundings, profile: str | None) -> int:
     where = Where(surroundings)
     incoming, outgoing = trio.lowlevel.FdStream(os.dup(0)), trio.lowlevel.FdStream(os.dup(1))
     screen = Screen(sys.stderr, surroundings)
-    leaving = trio.CancelScope()
     try:
         await where.ensured(screen)
-        with leaving:
-            async with (
-                incoming,
-                outgoing,
-                open_socket(_bound(where.locate(), profile or where.profile)) as socket,
-            ):
-                async with trio.open_nursery() as nursery:
-                    both = _Pipe(socket, nursery.cancel_scope)
-                    nursery.start_soon(both.upwards, incoming)
-                    await both.downwards(outgoing)
-                    nursery.cancel_scope.cancel()
-                # All is said; whatever becomes of the farewell, whoever waits for the end of the pipe gets it.
-                leaving.deadline = trio.current_time() + LEAVING_S
+        async with (
+            incoming,
+            outgoing,
+            open_socket(_bound(where.locate(), profile or where.profile)) as socket,
+            trio.open_nursery() as nursery,
+        ):
+            both = _Pipe(socket, nursery.cancel_scope)
+            nursery.start_soon(both.upwards, incoming)
+            await both.downwards(outgoing)
+            nursery.cancel_scope.cancel()
     except ClientError as error:
         where.tell(screen, error)
         return exits.FAILED

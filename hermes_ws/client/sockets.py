@@ -99,7 +99,13 @@ class TrioSocket:
             return await self._connection.recv(decode=False)
 
     async def close(self) -> None:
-        await self._connection.aclose()
+        # Where more has come than was taken, websockets rests from reading, and closing does not wake it: it would
+        # see neither the answer nor the end, and its task would stay for ever.
+        connection = self._connection
+        connection.recv_messages.high = None
+        if connection.recv_flow_control is not None:
+            connection.resume_reading()
+        await connection.aclose()
 
 
 @asynccontextmanager
@@ -112,7 +118,7 @@ async def open_socket(endpoint: Endpoint) -> AsyncGenerator[Socket]:
         try:
             yield socket
         finally:
-            with anyio.move_on_after(2 * CLOSE_SECONDS, shield=True):
+            with anyio.CancelScope(shield=True):
                 await socket.close()
 
 
