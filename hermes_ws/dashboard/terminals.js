@@ -66,7 +66,8 @@ export class Terminals {
   /** Whether this one is used here, or by nobody else. */
   mine() {
     const row = this.rows.find((each) => each.terminal_id === this.current);
-    return this.place.contains(document.activeElement) || (row?.viewers ?? 0) <= 1;
+    const worked = document.hasFocus() && this.place.contains(document.activeElement);
+    return worked || (row?.viewers ?? 0) <= 1;
   }
 
   get session() {
