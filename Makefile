@@ -28,7 +28,7 @@ serve: setup
 # Three files of tests at a time, for much of it is waiting; those of one file stay together, since they share what they
 # start. The warden's run by themselves: they prove that no process is left, and others keep theirs from file to file.
 test: setup
-	$(BIN)/python -m pytest -n 3 --dist loadfile --ignore tests/warden
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/warden
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/warden
 
 # Under a minute: format, lint, spelling, types, the house and the rooms.

@@ -23,6 +23,10 @@ class Refused(Exception):
         self.data: dict[str, Any] = error["data"]
 
 
+CLOSE_S = 1.0
+"""Seconds for a goodbye: where more has come than was read, the library waits for it in vain."""
+
+
 class Client:
     """A WebSocket that keeps what it received, in order: replies by id, events, and questions."""
 
@@ -36,6 +40,7 @@ class Client:
             proxy=None,
             legacy=True,
             ping_interval=None,
+            close_timeout=CLOSE_S,
         )
         self.events: list[dict[str, Any]] = []
         self.questions: list[dict[str, Any]] = []

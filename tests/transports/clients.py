@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from websockets.sync.client import ClientConnection, connect, unix_connect
 
-from tests.e2e.gateway_client import PATIENCE, Refused
+from tests.e2e.gateway_client import CLOSE_S, PATIENCE, Refused
 
 CAPABILITIES = {"client": {"name": "tests"}, "protocol": {"major": 1, "minor": 0}, "server_requests": True}
 
@@ -151,14 +151,23 @@ def websocket(url: str, token: str, *, profile: str | None = None, trusted: Path
     headers = {"Authorization": f"Bearer {token}"}
     context = None if trusted is None else ssl.create_default_context(cafile=str(trusted))
     return WebSocketClient(
-        connect(_bound(url, profile), additional_headers=headers, ssl=context, proxy=None, legacy=True)
+        connect(
+            _bound(url, profile),
+            additional_headers=headers,
+            ssl=context,
+            proxy=None,
+            close_timeout=CLOSE_S,
+            legacy=True,
+        )
     )
 
 
 def unix_websocket(path: str, token: str, *, profile: str | None = None) -> WebSocketClient:
     headers = {"Authorization": f"Bearer {token}"}
     url = _bound("ws://localhost/ws", profile)
-    return WebSocketClient(unix_connect(path, url, additional_headers=headers, compression=None, legacy=True))
+    return WebSocketClient(
+        unix_connect(path, url, additional_headers=headers, compression=None, close_timeout=CLOSE_S, legacy=True)
+    )
 
 
 def _bound(url: str, profile: str | None) -> str:
