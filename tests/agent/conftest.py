@@ -13,6 +13,7 @@ from hermes_ws.agent.models import endpoint as bounds
 from hermes_ws.agent.reach import Place, look
 from hermes_ws.agent.tools.tool import Subject
 from tests.agent.chat_server import ChatServer
+from tests.agent.protocols import PROTOCOLS, Protocol
 
 
 @pytest.fixture
@@ -23,6 +24,12 @@ async def server(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> Chat
     listeners = await nursery.start(partial(trio.serve_tcp, running.handle, 0, host="127.0.0.1"))
     running.port = listeners[0].socket.getsockname()[1]
     return running
+
+
+@pytest.fixture(params=PROTOCOLS, ids=lambda protocol: protocol.name)
+def protocol(request: pytest.FixtureRequest) -> Protocol:
+    """Each protocol that models are spoken with."""
+    return request.param
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -164,6 +165,10 @@ class House:
             secrets.touch(mode=0o600)
             secrets.write_text(env)
         return path
+
+    def names(self) -> list[str]:
+        """What lies in the root, in order."""
+        return sorted(os.listdir(self.root))
 
     def make_host(self) -> Host:
         start = StartEnvironment(
