@@ -9,6 +9,7 @@ import { Notices } from "./notices.js";
 import { Pane } from "./pane.js";
 import { SessionList } from "./session_list.js";
 import { forget, storedToken, useTicket } from "./signing_in.js";
+import { Soon } from "./soon.js";
 import { TEXTS, text } from "./texts.js";
 
 /** Milliseconds between two looks at the list of sessions while the page is seen; changes are told in between. */
@@ -47,7 +48,7 @@ class Page {
     this.workspace = element("main.workspace");
     this.codeStyles = new CSSStyleSheet();
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.codeStyles];
-    this.looking = 0;
+    this.soon = new Soon(() => this.look().catch(() => undefined), 300);
   }
 
   start() {
@@ -173,10 +174,7 @@ class Page {
   }
 
   lookSoon() {
-    this.looking ||= setTimeout(() => {
-      this.looking = 0;
-      this.look().catch(() => undefined);
-    }, 300);
+    this.soon.ask();
   }
 
   async create() {

@@ -2,6 +2,7 @@
 
 import { drawn, parsed } from "./diff.js";
 import { clock, element, put } from "./dom.js";
+import { Soon } from "./soon.js";
 import { text } from "./texts.js";
 
 /** @typedef {import("../../clients/typescript/src/contract.ts").CheckpointRow} Row */
@@ -13,7 +14,7 @@ export class Changes {
     this.conversation = conversation;
     /** @type {Row[]} */
     this.rows = [];
-    this.looking = 0;
+    this.soon = new Soon(() => this.look(), 150);
     this.seen = "";
     this.count = element("span.count");
     this.list = element("ul", { role: "list" });
@@ -28,14 +29,11 @@ export class Changes {
   }
 
   end() {
-    clearTimeout(this.looking);
+    this.soon.cancel();
   }
 
   lookSoon() {
-    this.looking ||= setTimeout(() => {
-      this.looking = 0;
-      this.look();
-    }, 150);
+    this.soon.ask();
   }
 
   async look() {

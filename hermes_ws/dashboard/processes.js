@@ -2,6 +2,7 @@
 
 import { coloured } from "./ansi.js";
 import { element, put, sync } from "./dom.js";
+import { Soon } from "./soon.js";
 import { text } from "./texts.js";
 
 /** Milliseconds between two looks while somebody looks on. */
@@ -34,20 +35,17 @@ export class Processes {
     this.said = element("p.problem", { role: "alert" });
     this.root = element("details.processes", { hidden: true, open: unfolded }, element("summary", {}, text("processes"), " ", this.count), this.said, this.list);
     this.root.addEventListener("toggle", () => this.look());
-    this.looking = 0;
+    this.soon = new Soon(() => this.look(), 150);
     this.timer = setInterval(() => document.hidden || (this.root.isConnected && this.root.hasAttribute("open") && this.look()), LOOK_EVERY);
   }
 
   end() {
     clearInterval(this.timer);
-    clearTimeout(this.looking);
+    this.soon.cancel();
   }
 
   lookSoon() {
-    this.looking ||= setTimeout(() => {
-      this.looking = 0;
-      this.look();
-    }, 150);
+    this.soon.ask();
   }
 
   async look() {

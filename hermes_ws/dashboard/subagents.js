@@ -1,6 +1,7 @@
 // Who works for a session, as a tree: how far they are, what they say, and a word with them.
 
 import { element, put } from "./dom.js";
+import { Soon } from "./soon.js";
 import { text } from "./texts.js";
 
 /** Milliseconds between two looks at the tail of a subagent that is looked at. */
@@ -20,7 +21,7 @@ export class Subagents {
     this.open = open;
     /** @type {Row[]} */
     this.rows = [];
-    this.looking = 0;
+    this.soon = new Soon(() => this.look(), 150);
     this.tailing = "";
     this.tail = element("pre.tail", { dir: "auto", tabindex: "0", "aria-label": text("tail") });
     this.said = element("p.soft", { role: "status" });
@@ -33,15 +34,12 @@ export class Subagents {
 
   end() {
     clearInterval(this.timer);
-    clearTimeout(this.looking);
+    this.soon.cancel();
   }
 
   lookSoon() {
     if (this.conversation.threadId !== "main") return;
-    this.looking ||= setTimeout(() => {
-      this.looking = 0;
-      this.look();
-    }, 150);
+    this.soon.ask();
   }
 
   get session() {
