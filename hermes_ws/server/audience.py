@@ -40,6 +40,8 @@ class Audience:
         self._clock = clock
         self._connections: Connections = tuple
         self._asked: dict[str, set[str]] = {}
+        self._answering: set[tuple[str, str]] = set()
+        """Connections whose answer is on its way to the profile: they are not sent the question again meanwhile."""
         self._kinds: dict[str, str] = {}
         self._skins: dict[str, str] = {}
         self._hinted: dict[str, set[str]] = {}
@@ -149,8 +151,8 @@ class Audience:
 
     async def answered(self, connection: Caller, id: str, result: JsonValue, settle: Settle) -> None:
         """An answer as a JSON-RPC response. One that does not count is told why in a notice, and may be given again."""
-        asked = self._asked[id]
-        asked.discard(connection.id)
+        self._asked[id].discard(connection.id)
+        self._answering.add((connection.id, id))
         try:
             if not isinstance(result, dict):
                 raise InvalidParams("The answer is not an object.", path="result")
@@ -159,6 +161,8 @@ class Audience:
             if id in self._asked:
                 self._asked[id].add(connection.id)
             self._tell(connection, "error", problem.type, problem.message, problem.hint)
+        finally:
+            self._answering.discard((connection.id, id))
 
     def too_late(self, connection: Caller, id: str, outcome: str) -> None:
         """Tell a connection that answered a question which had its outcome already."""
@@ -178,7 +182,7 @@ class Audience:
         ):
             return False
         asked = self._asked.setdefault(question.id, set())
-        if connection.id not in asked:
+        if connection.id not in asked and (connection.id, question.id) not in self._answering:
             asked.add(connection.id)
             self._kinds[question.id] = question.kind
             connection.notify(request_frame(question.id, question.kind, dict(question.params)))

@@ -134,13 +134,14 @@ class _Waiter:
 
 @final
 class _Posted:
-    """A question that nothing waits for, while it is open."""
+    """A question that nothing waits for, while it is open. What an answer gives is in place before it counts."""
 
-    __slots__ = ("decided", "ended")
+    __slots__ = ("decided", "ended", "settling")
 
     def __init__(self, decided: Decided) -> None:
         self.decided = decided
         self.ended = trio.Event()
+        self.settling = trio.Lock()
 
 
 @final
@@ -230,7 +231,7 @@ class Questions:
         tx.after_commit(lambda: self._handover.forget(admission_id))
 
     async def post(self, asking: Asking, params: ConnectionParams, decided: Decided, *, deadline_s: float) -> str:
-        """Commit a question that nothing waits for, and send it; its id. `decided` is called with the answer.
+        """Commit a question that nothing waits for, and send it; its id. `decided` takes the answer, before it counts.
 
         It outlives the execution that asked, until its deadline, and is abandoned with the server; somebody is to run
         `expire` for it. Raises `NoAnswerer` at once when clients may answer and none of them can show it.
@@ -269,7 +270,8 @@ class Questions:
             await posted.ended.wait()
         while not posted.ended.is_set():
             try:
-                await self._settle(question_id, Happened.DEADLINE_PASSED)
+                async with posted.settling:
+                    await self._settle(question_id, Happened.DEADLINE_PASSED)
             except HermesError:
                 # Nothing can be stored now. An answer that comes meanwhile counts; it would not be stored either.
                 with trio.move_on_after(EXPIRE_AGAIN_S):
@@ -307,15 +309,18 @@ class Questions:
         if record.state != "open":
             return _told(record.state, record.result)
         result = validated(record.kind, record.params, params.result)
-        posted = self._posted.get(params.id)
-        async with self._handover.taking:
-            kept = kept_of(record.kind, result)
+        kept = kept_of(record.kind, result)
+        async with self._settling(params.id):
+            if (posted := self._posted.get(params.id)) is not None:
+                await posted.decided(result)
             settled, first = await self._settle(params.id, Happened.ANSWERED, result, kept)
         if first:
-            if posted is not None:
-                await posted.decided(result)
             return Answered(outcome="settled", result=settled.result)
         return _told(settled.state, settled.result)
+
+    def _settling(self, question_id: str) -> trio.Lock:
+        posted = self._posted.get(question_id)
+        return self._handover.taking if posted is None else posted.settling
 
     async def _settle(
         self,
@@ -364,7 +369,8 @@ class Questions:
         waiter = self._waiters.get(question_id)
         patient = waiter is not None and waiter.patient(record.kind)
         if counted.with_right and not counted.capable and not patient:
-            await self._settle(question_id, Happened.NOBODY_CAN)
+            async with self._settling(question_id):
+                await self._settle(question_id, Happened.NOBODY_CAN)
 
     async def operation(self, op_id: str) -> Operation:
         """How a connection stands that was asked for. Raises `NotFound`, also for a question of another kind."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hermes_ws.contract.errors import InvalidParams
+from hermes_ws.contract.methods.questions import AnswerParams
+from hermes_ws.contract.questions import OpenQuestion
 from hermes_ws.contract.registry import Right
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.entry import Principal
 from hermes_ws.wire.frames import Frame
+from hermes_ws.wire.negotiation import UNSPOKEN, Negotiated
+
+ABLE = replace(UNSPOKEN, server_requests=frozenset({"clarify"}))
 
 
 @dataclass
@@ -19,12 +25,19 @@ class Listener:
     id: str
     principal: Principal
     told: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    negotiated: Negotiated = ABLE
+    askable: bool = True
 
     def may_address(self, profile: str) -> bool:
         return self.principal.may_address(profile)
 
     def notify(self, frame: Frame) -> None:
-        self.told.append(json.loads(frame.json)["params"])
+        said = json.loads(frame.json)
+        if said["method"] == "event":
+            self.told.append(said["params"])
+        else:
+            self.asked.append(said["id"])
 
 
 def listener(id: str, *rights: Right, profile: str | None = None) -> Listener:
@@ -68,3 +81,46 @@ def test_another_skin_is_told_to_all_and_kept_for_those_who_come() -> None:
     assert (told.skin_of("work", "plain"), told.skin_of("home", "plain")) == ("midnight", "plain")
     assert [(each["type"], each["payload"]["name"]) for each in there.told] == [("skin.changed", "midnight")]
     assert foreign.told == []
+
+
+QUESTION = OpenQuestion(
+    id="srq-o-1",
+    kind="clarify",
+    session_id="s-1",
+    thread_id="main",
+    execution_generation=1,
+    asked_at=1.0,
+    deadline=None,
+    params={},
+)
+
+
+async def test_who_answers_is_not_asked_again_meanwhile() -> None:
+    """What goes on after a crash asks again: an answer may be on its way to it just then."""
+    answers, looks_on = listener("a", Right.ANSWER), listener("b", Right.ANSWER)
+    told = audience(answers, looks_on)
+    told.ask(QUESTION, "work")
+
+    async def settle(params: AnswerParams) -> None:
+        assert not told.awaits(answers, params.id)  # type: ignore[arg-type]
+        assert told.ask(QUESTION, "work").capable == 2
+        told.settled(params.id, "answered", "work")
+
+    await told.answered(answers, QUESTION.id, {"answers": {}}, settle)  # type: ignore[arg-type]
+    assert answers.asked == looks_on.asked == [QUESTION.id]
+    assert [each["type"] for each in looks_on.told] == ["request.cancel"]
+    assert answers.told == []
+
+
+async def test_an_answer_that_does_not_count_may_be_given_again() -> None:
+    answers = listener("a", Right.ANSWER)
+    told = audience(answers)
+    told.ask(QUESTION, "work")
+
+    async def refuse(params: AnswerParams) -> None:
+        raise InvalidParams("Not one of those.", path="result")
+
+    await told.answered(answers, QUESTION.id, {"answers": {}}, refuse)  # type: ignore[arg-type]
+    assert told.awaits(answers, QUESTION.id)  # type: ignore[arg-type]
+    assert [each["payload"]["message"] for each in answers.told] == ["Not one of those."]
+    assert answers.asked == [QUESTION.id]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from hermes_ws.agent.ports import NoAnswerer
 from hermes_ws.contract.errors import HermesError, NotFound, StorageUnavailable
@@ -16,7 +18,7 @@ from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal import questions as question_rows
 from hermes_ws.journal.database import Transaction
 from hermes_ws.session.ports import Counted
-from hermes_ws.session.questions import Asking, Questions
+from hermes_ws.session.questions import Asking
 from tests.session.house import OWNER, House, People, Viewer, new_session, say
 
 ASKED = (
@@ -27,7 +29,9 @@ DAY = 86_400.0
 
 
 async def post(
-    runtime: ProfileRuntime, deadline_s: float = DAY, questions: Questions | None = None
+    runtime: ProfileRuntime,
+    deadline_s: float = DAY,
+    keep: Callable[[Params], Awaitable[None]] | None = None,
 ) -> tuple[str, Viewer, list[Params]]:
     """Ask for two connections in a session that has had one execution; its id, who watches, and what was decided."""
     session, thread, viewer = await new_session(runtime)
@@ -35,12 +39,12 @@ async def post(
     await viewer.until("execution.finished")
     decided: list[Params] = []
 
-    async def keep(result: Params) -> None:
+    async def note(result: Params) -> None:
         decided.append(result)
 
     params = ConnectionParams(session_id=session.session_id, thread_id="main", targets=list(ASKED))
-    asked = questions or runtime.sessions.questions
-    op_id = await asked.post(Asking(thread.key, 1, "adm-1"), params, keep, deadline_s=deadline_s)
+    asking = Asking(thread.key, 1, "adm-1")
+    op_id = await runtime.sessions.questions.post(asking, params, keep or note, deadline_s=deadline_s)
     return op_id, viewer, decided
 
 
@@ -77,6 +81,53 @@ async def test_what_became_of_it_is_told_in_passing_and_of_the_answer_only_the_d
     again = await runtime.sessions.answer(answer, OWNER)
     assert (again.outcome, again.result) == ("already_settled", {"targets": {"hub": "connected"}})
     assert len(decided) == 1
+
+
+async def test_what_is_given_is_in_its_place_before_anybody_is_told_and_a_failure_leaves_it_open(
+    runtime: ProfileRuntime,
+) -> None:
+    states = list[str]()
+    questions = runtime.sessions.questions
+
+    async def keep(result: Params) -> None:
+        stands = await questions.operation(op_id)
+        states.append(stands.state)
+        if len(states) == 1:
+            raise StorageUnavailable("The disk is full.")
+
+    op_id, _, _ = await post(runtime, keep=keep)
+    answer = AnswerParams.model_validate({"id": op_id, "result": {"targets": {}}})
+    with pytest.raises(StorageUnavailable):
+        await runtime.sessions.answer(answer, OWNER)
+    assert (await questions.operation(op_id)).state == "open"
+    assert (await runtime.sessions.answer(answer, OWNER)).outcome == "settled"
+    assert states == ["open", "open"]
+
+
+async def test_of_two_answers_at_once_one_is_kept(runtime: ProfileRuntime) -> None:
+    going, go = trio.Event(), trio.Event()
+    kept, outcomes = list[Params](), list[str]()
+
+    async def keep(result: Params) -> None:
+        kept.append(result)
+        going.set()
+        await go.wait()
+
+    op_id, _, _ = await post(runtime, keep=keep)
+    answer = AnswerParams.model_validate({"id": op_id, "result": {"targets": {}}})
+
+    async def give() -> None:
+        outcomes.append((await runtime.sessions.answer(answer, OWNER)).outcome)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(give)
+            await going.wait()
+            nursery.start_soon(give)
+            await trio.testing.wait_all_tasks_blocked()
+            go.set()
+    assert sorted(outcomes) == ["already_settled", "settled"]
+    assert len(kept) == 1
 
 
 async def test_at_its_deadline_it_expires_and_that_is_no_refusal(runtime: ProfileRuntime, people: People) -> None:
