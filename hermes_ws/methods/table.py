@@ -2,83 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib import import_module
 from types import MappingProxyType, ModuleType
 
 from hermes_ws.contract.catalog import METHODS
-from hermes_ws.methods import (
-    agents,
-    approvals,
-    audit,
-    blobs,
-    config,
-    connection,
-    forks,
-    insights,
-    mcp,
-    memory,
-    models,
-    mutations,
-    processes,
-    profile_life,
-    profiles,
-    prompts,
-    questions,
-    render,
-    rollback,
-    runtime,
-    schedules,
-    search,
-    session_views,
-    sessions,
-    skills,
-    slash,
-    subagents,
-    terminals,
-    thread_life,
-    threads,
-    tokens,
-    vault,
-)
+from hermes_ws.contract.methods import TOPICS
 from hermes_ws.methods.handler import Handler
 
-_TOPICS: tuple[ModuleType, ...] = (
-    approvals,
-    mcp,
-    connection,
-    runtime,
-    profiles,
-    profile_life,
-    config,
-    sessions,
-    search,
-    threads,
-    prompts,
-    mutations,
-    processes,
-    terminals,
-    questions,
-    tokens,
-    audit,
-    models,
-    render,
-    blobs,
-    insights,
-    session_views,
-    thread_life,
-    forks,
-    subagents,
-    rollback,
-    agents,
-    skills,
-    memory,
-    slash,
-    schedules,
-    vault,
-)
 
-
-def collect(topics: tuple[ModuleType, ...]) -> Mapping[str, Handler]:
+def collect(topics: Iterable[ModuleType]) -> Mapping[str, Handler]:
     """The handlers of these modules by method name. Raises `ImportError` for a declaration without a handler, a handler
     without a declaration, or two handlers of one method.
     """
@@ -96,4 +29,5 @@ def collect(topics: tuple[ModuleType, ...]) -> Mapping[str, Handler]:
     return MappingProxyType(handlers)
 
 
-HANDLERS: Mapping[str, Handler] = collect(_TOPICS)
+HANDLERS: Mapping[str, Handler] = collect(import_module(f"hermes_ws.methods.{topic}") for topic in TOPICS)
+"""Of every method that is declared."""

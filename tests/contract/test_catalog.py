@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import pkgutil
 
 import pytest
 
-from hermes_ws.contract import errors, openrpc
+from hermes_ws.contract import errors, methods, openrpc
 from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import CATALOG, EVENTS
@@ -16,6 +17,10 @@ from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.contract.registry import Order, Scope
 
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS.values(), ids=lambda each: each.name)
+
+
+def test_no_module_of_declarations_is_left_out() -> None:
+    assert [each.name for each in pkgutil.iter_modules(methods.__path__)] == list(methods.TOPICS)
 
 
 @EVERY_METHOD

@@ -11,6 +11,7 @@ from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.content import SUMMARY_ID, summary_message
 from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.events import Envelope
+from hermes_ws.contract.methods import connection
 from hermes_ws.contract.methods.prompts import SubmitParams
 from hermes_ws.contract.registry import Order, Right, Scope, method
 from hermes_ws.contract.validation import read_params
@@ -86,7 +87,9 @@ def test_two_declarations_of_one_name_are_an_error_at_import(monkeypatch: pytest
         order=Order.NOW,
         doc="Again.",
     )
-    monkeypatch.setattr(catalog.connection, "DOUBLED", doubled, raising=False)
+    monkeypatch.setattr(connection, "AGAIN", METHODS["session.create"], raising=False)
+    assert catalog._collect() == METHODS  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(connection, "DOUBLED", doubled, raising=False)
     with pytest.raises(ImportError, match=r"gateway\.ping is declared twice"):
         catalog._collect()  # pyright: ignore[reportPrivateUsage]
 
