@@ -3,20 +3,16 @@
 It is a twin, not the server: one thread per connection, a journal in a list, and an agent that does what the words of
 the prompt say. Everything it sends is made from the contract's own models, so that it cannot drift from it. What a
 test wants to go wrong is armed beforehand (`lose_reply_of`, `close_on`, `events_before_cut`), never timed.
-
-Prompts: `say TEXT` answers TEXT; `ask COMMAND` asks for approval first; `clarify` asks a question; `fail` fails;
-`lose` is lost; `hang` runs until it is interrupted. Anything else is echoed.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import socket as sockets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -27,70 +23,38 @@ from websockets.sync.server import Server, ServerConnection, serve, unix_serve
 
 from hermes_ws.contract import events as E
 from hermes_ws.contract.catalog import METHODS
-from hermes_ws.contract.content import Message, Usage
 from hermes_ws.contract.errors import HermesError, InvalidParams, MethodUnknown, ProfileUnknown, SessionUnknown
 from hermes_ws.contract.methods import connection, prompts, questions, runtime, sessions, threads
 from hermes_ws.contract.methods.profiles import ProfileList, ProfileRow
-from hermes_ws.contract.questions import ApprovalParams, ClarifyItem, ClarifyParams, OpenQuestion
 from hermes_ws.contract.version import PROTOCOL_MAJOR
+from tests.client.happenings import Conversation, Happenings, envelope
 
 TOKEN = "a-token-of-the-tests"
-PIECES = 8
 """Into how many live pieces an answer is cut."""
 
 
-class Conversation:
-    """One session with its only thread."""
-
-    def __init__(self, session_id: str, profile: str, cwd: str) -> None:
-        self.session_id = session_id
-        self.profile = profile
-        self.cwd = cwd
-        self.generation = 1
-        self.journal: list[dict[str, object]] = []
-        self.messages: list[Message] = []
-        self.questions: dict[str, OpenQuestion] = {}
-        self.pending: list[threads.PendingRow] = []
-        self.live: tuple[str, str] | None = None
-        self.execution = 0
-        self.active: threads.ActiveExecution | None = None
-        self.interrupted = threading.Event()
-
-    @property
-    def cursor(self) -> str:
-        return f"{self.generation}:{len(self.journal)}"
-
-
-class Peer:
+class Peer(Happenings):
     """The server. `requests` is what clients asked, in order; `answers` what they answered to its own requests."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.token = TOKEN
-        self.lock = threading.RLock()
-        self.changed = threading.Condition(self.lock)
         self.conversations: dict[str, Conversation] = {}
         self.requests: list[tuple[str, dict[str, object]]] = []
         self.replies: list[dict[str, object]] = []
-        self.connections: list[ServerConnection] = []
         self.declared: list[dict[str, object]] = []
-        self.subscribed: dict[ServerConnection, set[str]] = {}
         self.admitted: dict[str, prompts.Admitted] = {}
         self.created: dict[str, sessions.Created] = {}
-        self.answered: dict[str, threading.Event] = {}
-        self.results: dict[str, dict[str, object]] = {}
         self.lose_reply_of: set[str] = set()
         self.close_on: dict[str, int] = {}
         self.refuse: dict[str, HermesError] = {}
         self.answers: dict[str, BaseModel] = {}
         self.doctor: Callable[[str, dict[str, object]], dict[str, object]] = lambda _, result: result
-        self.events_before_cut: int | None = None
         self.major = PROTOCOL_MAJOR
         self.boot_id = "another-machine"
         self.parameters = ["cwd", "title", "source"]
         self.port = 0
-        self._numbers = itertools.count(1)
         self._server: Server | None = None
-        self._threads: list[threading.Thread] = []
 
     # --- its life --------------------------------------------------------------------------------------------------
 
@@ -120,13 +84,6 @@ class Peer:
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/ws"
-
-    def cut(self) -> None:
-        """End all connections without a word."""
-        with self.lock:
-            for each in self.connections:
-                with suppress(OSError):
-                    each.socket.shutdown(sockets.SHUT_RDWR)
 
     def close_all(self, code: int, reason: str = "") -> None:
         for each in list(self.connections):
@@ -168,7 +125,7 @@ class Peer:
                 skin={},
                 heartbeat=True,
             )
-            self._send(ws, {"method": "event", "params": _envelope("gateway.ready", ready)})
+            self.send(ws, {"method": "event", "params": envelope("gateway.ready", ready)})
             for message in ws:
                 self._take(ws, json.loads(message))
         except ConnectionClosed:
@@ -178,10 +135,6 @@ class Peer:
                 self.connections.remove(ws)
                 del self.subscribed[ws]
                 self.changed.notify_all()
-
-    def _send(self, ws: ServerConnection, frame: dict[str, object]) -> None:
-        with suppress(ConnectionClosed):
-            ws.send(json.dumps({"jsonrpc": "2.0", **frame}))
 
     def _take(self, ws: ServerConnection, frame: dict[str, object]) -> None:
         method = frame.get("method")
@@ -215,10 +168,10 @@ class Peer:
             ws.socket.shutdown(sockets.SHUT_RDWR)
         else:
             with self.lock:
-                self._send(ws, {"id": frame["id"], **answer})
+                self.send(ws, {"id": frame["id"], **answer})
                 if isinstance(after, list):
                     for event in after:
-                        self._send(ws, {"method": "event", "params": event})
+                        self.send(ws, {"method": "event", "params": event})
         if callable(after):
             after()
 
@@ -330,8 +283,8 @@ class Peer:
         self.admitted[params.input_id] = receipt
         text = params.plain_text()
         queued = E.ExecutionQueued(admission_id=admission, input_id=params.input_id, text=text)
-        self._commit(at, "execution.queued", queued, admission)
-        return receipt, lambda: self._spawn(self._run, at, admission, text)
+        self.commit(at, "execution.queued", queued, admission)
+        return receipt, lambda: self._spawn(self.run, at, admission, text)
 
     def _settle(self, params: questions.AnswerParams) -> questions.Answered:
         if params.id in self.results:
@@ -346,154 +299,6 @@ class Peer:
             self.settle(at, params.id, params.result)
             return questions.Answered(outcome="settled", result=params.result)
         raise InvalidParams("There is no such question.", path="id")
-
-    # --- what happens ----------------------------------------------------------------------------------------------
-
-    def _commit(self, at: Conversation, type: str, payload: BaseModel, admission: str | None = None) -> None:
-        with self.changed:
-            seq = len(at.journal) + 1
-            event = _envelope(type, payload) | {
-                "profile": at.profile,
-                "session_id": at.session_id,
-                "thread_id": "main",
-                "cursor": f"{at.generation}:{seq}",
-                "seq": seq,
-                "execution_generation": at.execution,
-            }
-            if admission is not None:
-                event["admission_id"] = admission
-            at.journal.append(event)
-            self._tell(at, event)
-            self.changed.notify_all()
-
-    def _tell(self, at: Conversation, event: dict[str, object]) -> None:
-        for ws, held in list(self.subscribed.items()):
-            if at.session_id in held:
-                self._send(ws, {"method": "event", "params": event})
-        if self.events_before_cut is not None:
-            self.events_before_cut -= 1
-            if self.events_before_cut == 0:
-                self.events_before_cut = None
-                self.cut()
-                if threading.current_thread() in self._threads:  # else it would wait for its own connection
-                    self.changed.wait_for(lambda: not self.subscribed, 10)
-
-    def live(self, at: Conversation, message_id: str, piece: str) -> None:
-        with self.lock:
-            had = at.live[1] if at.live and at.live[0] == message_id else ""
-            at.live = (message_id, had + piece)
-            delta = E.TextDelta(message_id=message_id, offset=len(had), text=piece)
-            self._tell(at, _envelope("message.delta", delta) | {"session_id": at.session_id, "thread_id": "main"})
-
-    def message(self, at: Conversation, role: str, text: str, admission: str | None) -> None:
-        message_id = f"m-{next(self._numbers)}"
-        if role == "assistant":
-            self._commit(at, "message.start", E.MessageStart(message_id=message_id, role=role), admission)
-            size = max(1, -(-len(text) // PIECES))
-            for start in range(0, len(text), size):
-                self.live(at, message_id, text[start : start + size])
-        with self.lock:
-            at.live = None
-            at.messages.append(Message(message_id=message_id, role=role, text=text))
-            whole = E.MessageComplete(message_id=message_id, role=role, text=text)
-            self._commit(at, "message.complete", whole, admission)
-
-    def open_question(self, at: Conversation, kind: str, params: BaseModel) -> str:
-        """Commit a question, send it to whoever declared its kind, and give its id."""
-        id = f"srq-peer-{next(self._numbers)}"
-        with self.lock:
-            self.answered[id] = threading.Event()
-            given = params.model_dump(mode="json")
-            at.questions[id] = OpenQuestion(
-                id=id,
-                kind=kind,
-                session_id=at.session_id,
-                thread_id="main",
-                execution_generation=at.execution,
-                params=given,
-                asked_at=1.0,
-            )
-            opened = E.RequestOpened(id=id, kind=kind, execution_generation=at.execution, params=given, asked_at=1.0)
-            self._commit(at, "request.opened", opened)
-            for ws in list(self.connections):
-                self._send(ws, {"id": id, "method": kind, "params": given})
-        return id
-
-    def settle(self, at: Conversation, id: str, result: dict[str, object]) -> None:
-        with self.lock:
-            kind = at.questions.pop(id).kind
-            settled = E.RequestSettled(id=id, kind=kind, state="settled", result=result)
-            self._commit(at, "request.settled", settled)
-            for ws in list(self.connections):
-                cancel = _envelope("request.cancel", E.RequestCancel(id=id, reason="resolved"))
-                self._send(ws, {"method": "event", "params": cancel})
-            self.answered[id].set()
-
-    def _run(self, at: Conversation, admission: str, text: str) -> None:
-        word, _, rest = text.partition(" ")
-        with self.lock:
-            at.execution += 1
-            at.interrupted.clear()
-            at.active = threads.ActiveExecution(
-                execution_generation=at.execution, admission_id=admission, started_at=1.0, state="running"
-            )
-            started = E.ExecutionStarted(admission_id=admission, execution_generation=at.execution)
-            self._commit(at, "execution.started", started, admission)
-            self.message(at, "user", text, admission)
-        outcome, error = "completed", None
-        if word == "lose":
-            with self.lock:
-                at.active = None
-                lost = E.ExecutionLost(admission_id=admission, execution_generation=at.execution)
-                self._commit(at, "execution.lost", lost, admission)
-            return
-        if word == "fail":
-            outcome = "failed"
-            error = E.ExecutionError(type="model_failed", message="The model broke off.", hint="Try again.")
-        elif word == "hang":
-            at.interrupted.wait(20)
-            outcome = "interrupted"
-        else:
-            self.message(at, "assistant", self._answer(at, word, rest, text, admission), admission)
-        with self.lock:
-            at.active = None
-            done = E.ExecutionFinished(outcome=outcome, error=error, usage=Usage(model="peer"))
-            self._commit(at, "execution.finished", done, admission)
-
-    def _answer(self, at: Conversation, word: str, rest: str, text: str, admission: str) -> str:
-        if word == "say":
-            return rest
-        if word == "clarify":
-            items = [ClarifyItem(qid="q1", question="Which colour?", choices=["red", "blue"])]
-            params = ClarifyParams(session_id=at.session_id, thread_id="main", questions=items)
-            id = self.open_question(at, "clarify", params)
-            self.answered[id].wait(20)
-            return f"You said {self.results.get(id, {}).get('answers')}."
-        if word != "ask":
-            return f"You said: {text}"
-        asked = ApprovalParams(
-            session_id=at.session_id,
-            thread_id="main",
-            tool="terminal",
-            command=rest,
-            description="Run a command",
-            rule="approvals.mode is ask",
-            choices=["once", "session", "deny"],
-        )
-        id = self.open_question(at, "approval", asked)
-        self.answered[id].wait(20)
-        choice = self.results.get(id, {}).get("choice")
-        if choice == "deny":
-            return "I did not run it."
-        call = E.ToolStart(call_id="c-1", name="terminal", arguments={"command": rest})
-        self._commit(at, "tool.start", call, admission)
-        result = E.ToolComplete(call_id="c-1", name="terminal", output="done\n", is_error=False, duration_ms=3)
-        self._commit(at, "tool.complete", result, admission)
-        return f"I ran it: {choice}."
-
-
-def _envelope(type: str, payload: BaseModel) -> dict[str, object]:
-    return {"type": type, "ts": 1.0, "payload": payload.model_dump(mode="json")}
 
 
 @contextmanager

@@ -206,7 +206,7 @@ def test_an_event_that_cannot_be_read_ends_the_following_at_its_cursor(peer: Pee
             told = {"session_id": created.session_id, "thread_id": "main", "cursor": "1:1", "seq": 1, "ts": 1.0}
             at.journal.append({"type": "execution.finished", **told, **bad})
         for ws in list(peer.connections):
-            peer._send(ws, {"jsonrpc": "2.0", "method": "event", "params": at.journal[0]})
+            peer.send(ws, {"jsonrpc": "2.0", "method": "event", "params": at.journal[0]})
         for _ in range(2):
             with pytest.raises(EventUnreadable, match=r"execution\.finished after 1:0"):
                 await anext(following)
@@ -227,7 +227,7 @@ def test_after_the_session_was_closed_the_following_is_over(peer: Peer, backend:
         named = {"session_id": created.session_id, "thread_id": "main", "ts": 1.0}
         farewell = {"type": "session.closed", **named, "payload": {"reason": "deleted"}}
         for ws in list(peer.connections):
-            peer._send(ws, {"jsonrpc": "2.0", "method": "event", "params": farewell})
+            peer.send(ws, {"jsonrpc": "2.0", "method": "event", "params": farewell})
         with anyio.fail_after(10):
             seen = [item.type async for item in following if isinstance(item, Envelope)]
         assert seen == ["session.closed"]

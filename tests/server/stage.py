@@ -30,7 +30,7 @@ from hermes_ws.server.tls import Secure
 from hermes_ws.server.token import LaunchToken
 from hermes_ws.server.visitor import NO_PROXIES, Site
 from hermes_ws.wire.cursor import Cursor
-from hermes_ws.wire.frames import Frame, RequestId, error_frame, event_frame, reply_frame
+from hermes_ws.wire.frames import Frame, RequestId, error_frame, event_frame, notification_frame, reply_frame
 from hermes_ws.wire.peer import Request, Response
 
 TOKEN = "a-token-that-only-the-tests-know"
@@ -343,3 +343,20 @@ class RawClient:
 
     async def close(self) -> None:
         await self.stream.aclose()
+
+
+BLOCK = 250_000
+"""Bytes of one answer that fills a socket with a small receive buffer."""
+
+
+async def fill_socket(desk: Desk, client: RawClient) -> None:
+    """Fill the socket with more than it takes from a client that does not read."""
+    before = len(desk.seen)
+    for number in range(4):
+        await client.call(f"block-{number}", "big", bytes=BLOCK)
+    while len(desk.seen) < before + 4:
+        await trio.lowlevel.checkpoint()
+
+
+def some_frame() -> Frame:
+    return notification_frame("event", {"type": "notice", "payload": {}})

@@ -13,11 +13,7 @@ from websockets.trio.client import connect
 
 from hermes_ws.server.life import Life
 from hermes_ws.server.limits import Limits
-from hermes_ws.wire.frames import Frame, notification_frame
-from tests.server.stage import TOKEN, Desk, HungUp, RawClient, publish, stage
-
-BLOCK = 250_000
-"""Bytes of one answer that fills a socket with a small receive buffer."""
+from tests.server.stage import BLOCK, TOKEN, HungUp, fill_socket, publish, some_frame, stage
 
 TEXT, BINARY, CONT, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
 
@@ -256,7 +252,7 @@ async def test_a_client_that_vanishes_ends_its_connection() -> None:
         await client.close()
         await connection.wait_ended()
         assert on.desk.gone_ids == [connection.id]
-        connection.reply(_some_frame())
+        connection.reply(some_frame())
         connection.close(1000)
 
 
@@ -283,7 +279,7 @@ async def test_unread_pings_cost_one_pong() -> None:
     """A flood of pings from a client that reads nothing does not pile up."""
     async with stage() as on:
         client = await on.opened(receive_buffer=16384)
-        await _block(on.desk, client)
+        await fill_socket(on.desk, client)
         for _ in range(10):
             await client.send(client.frame(PING, b"x" * 100) * 500)
         await client.call("last", "echo")
@@ -297,82 +293,6 @@ async def test_unread_pings_cost_one_pong() -> None:
             if opcode == TEXT and b'"last"' in payload[:60]:
                 break
         assert pongs < 100
-
-
-async def test_requests_are_read_while_output_is_blocked() -> None:
-    """FLOW-02."""
-    async with stage() as on:
-        client = await on.opened(receive_buffer=16384)
-        await _block(on.desk, client)
-        await client.call("stop", "hold")
-        while not on.desk.held:
-            await trio.lowlevel.checkpoint()
-        on.desk.release()
-        for _ in range(4):
-            assert len((await client.message())["result"]) == BLOCK
-        assert (await client.message())["id"] == "stop"
-
-
-async def test_a_client_that_takes_nothing_is_closed_at_the_send_deadline_and_told_so() -> None:
-    """FLOW-01: the deadline closes that connection only."""
-    async with stage(limits=Limits(send_deadline=0.1)) as on:
-        slow = await on.opened(receive_buffer=16384)
-        connection = on.connection
-        fast = await on.opened()
-        await _block(on.desk, slow)
-        for number in range(5):
-            await fast.call(number, "echo")
-            assert (await fast.message())["id"] == number
-        await connection.wait_ended()
-        assert on.desk.gone_ids == [connection.id]
-        assert await slow.closed_with() == 4412
-        await fast.call("after", "echo")
-        assert (await fast.message())["id"] == "after"
-
-
-async def test_a_slow_client_that_keeps_reading_is_not_closed() -> None:
-    async with stage(limits=Limits(send_deadline=0.3)) as on:
-        client = await on.opened(receive_buffer=16384)
-        await client.call(1, "big", bytes=1_000_000)
-        began = trio.current_time()
-        got = 0
-        while trio.current_time() - began < 0.6:
-            got += len(await client.stream.receive_some(8192))
-            await trio.sleep(0.02)
-        assert on.connection.life is Life.OPEN
-        assert got < 1_000_000
-
-
-async def test_answers_that_nobody_reads_are_bounded_in_bytes() -> None:
-    """FLOW-12: a request is answered, if only with a refusal."""
-    async with stage(limits=Limits(unread_bytes=2_000_000)) as on:
-        client = await on.opened(receive_buffer=16384)
-        for number in range(30):
-            await client.call(number, "big", bytes=500_000)
-        await client.call("last", "gateway.ping")
-        answers = [await client.message() for _ in range(31)]
-        assert [answer["id"] for answer in answers] == [*range(30), "last"]
-        refused = [answer["error"]["data"] for answer in answers if "error" in answer]
-        assert refused
-        assert all(each["type"] == "overloaded" and each["retry_after_s"] > 0 for each in refused)
-
-
-async def test_a_client_that_asks_and_never_reads_is_closed_with_4429() -> None:
-    async with stage(limits=Limits(unread_frames=50)) as on:
-        client = await on.opened(receive_buffer=16384)
-        await _block(on.desk, client)
-        await client.send(b"".join(client.request(number, "gateway.ping") for number in range(100)))
-        assert await client.closed_with() == 4429
-
-
-async def test_notifications_that_nobody_reads_are_bounded() -> None:
-    async with stage(limits=Limits(unread_frames=50)) as on:
-        client = await on.opened(receive_buffer=16384)
-        connection = on.connection
-        await _block(on.desk, client)
-        for _ in range(60):
-            connection.notify(_some_frame())
-        assert await client.closed_with() == 4429
 
 
 async def test_an_answer_larger_than_a_frame_becomes_an_error() -> None:
@@ -419,16 +339,3 @@ async def test_the_dispatcher_is_told_the_size_of_a_request() -> None:
         await client.send(client.frame(TEXT, text))
         await client.message()
         assert on.desk.sizes == [len(text)]
-
-
-async def _block(desk: Desk, client: RawClient) -> None:
-    """Fill the socket with more than it takes from a client that does not read."""
-    before = len(desk.seen)
-    for number in range(4):
-        await client.call(f"block-{number}", "big", bytes=BLOCK)
-    while len(desk.seen) < before + 4:
-        await trio.lowlevel.checkpoint()
-
-
-def _some_frame() -> Frame:
-    return notification_frame("event", {"type": "notice", "payload": {}})
