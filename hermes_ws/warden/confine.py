@@ -145,8 +145,14 @@ def confine(wishes: Wishes) -> Confined:
     filtered = _filter(wishes, unix_refused, notes)
     if not wishes.namespaces:
         # The kernel asks neither layer about these; a mount namespace does.
-        notes.append("Modes, owners and times of files of the same user, and stat, are not confined.")
+        notes.append(
+            "Modes, owners and times of files of the same user, stat, and watching where files change are not confined."
+        )
         notes.append("Without namespaces there are no terminals inside of commands and no shared memory.")
+    elif not wishes.deny_network:
+        notes.append("The network is the machine's: its sockets are listed in /proc/net, also by name.")
+    if wishes.limits.memory_bytes is not None:
+        notes.append("terminal.memory_bytes holds for each process by itself, and not for memory that it could share.")
     counted = wishes.limits.processes is not None and wishes.namespaces and limits.kernel_counts()
     return Confined(layer, scoped, abi, filtered, capabilities.dropped(), tuple(notes), wishes.namespaces, counted)
 
@@ -238,7 +244,9 @@ def _filter(wishes: Wishes, unix_refused: bool, notes: list[str]) -> bool:
         notes.append("No seccomp filter: sockets with a path reach what runs outside.")
         return False
     try:
-        seccomp.install(numbers, deny_network=wishes.deny_network, deny_unix=unix_refused)
+        seccomp.install(
+            numbers, deny_network=wishes.deny_network, deny_unix=unix_refused, own_processes=wishes.namespaces
+        )
     except OSError as error:
         notes.append(f"The kernel takes no seccomp filter ({error.strerror}).")
         return False

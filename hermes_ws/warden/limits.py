@@ -41,6 +41,10 @@ Plan = tuple[tuple[int, tuple[int, int]], ...]
 """Calls of `setrlimit`, worked out before the fork."""
 
 
+_CORE = 1
+"""No image of a process is kept: it would hold its secrets. One byte is too few for a file, and the only number that
+the kernel also takes as a no where it hands images to a program, such as systemd's, which keeps them for all."""
+
 SPARE_PROCESSES = 2
 """The warden itself, and the one that measures the disk, are counted with the children."""
 
@@ -68,7 +72,7 @@ def plan(limits: ChildLimits, *, kernel_counted: bool) -> Plan:
     processes = limits.processes if kernel_counted else None
     wanted = (
         (resource.RLIMIT_NPROC, None if processes is None else processes + SPARE_PROCESSES),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, _CORE),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_CPU, limits.cpu_s),

@@ -1,4 +1,5 @@
-"""A seccomp filter for what Landlock does not cover: sockets with a path, keyrings, io_uring, other processes' limits.
+"""A seccomp filter for what Landlock does not cover: sockets with a path, keyrings, io_uring, other processes' limits,
+and, where the machine's processes and its shared memory are there as well, those.
 
 The filter is classic BPF. Each block begins with the number of the call in the accumulator and either leaves it there
 or ends the program, so blocks can be put one after another. The argument words are the lower halves: both machines
@@ -30,6 +31,7 @@ _MACHINE_AT: Final = 4
 _ARGUMENTS_AT: Final = 16
 _SOCKET_TYPE_MASK: Final = 0xF
 _X32_BIT: Final = 0x40000000
+_IOPRIO_WHO_PROCESS: Final = 1
 
 IO_URING_SETUP: Final = 425
 """The same number on every machine; also what the probe calls to see that the filter holds."""
@@ -47,11 +49,31 @@ class Machine(NamedTuple):
     keyctl: int
     prlimit64: int
     setpriority: int
+    ioprio_set: int
+    scheduling: tuple[int, ...]
+    """sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: each names a process first."""
+    ipc: tuple[int, ...]
+    """Memory, semaphores and queues of System V, each call by itself: who guesses an id needs no key. And the two that
+    open and remove a queue of POSIX."""
 
 
 _MACHINES: Final = (
-    ("x86_64", Machine(0xC000003E, 41, 53, 248, 249, 250, 302, 141)),
-    ("aarch64", Machine(0xC00000B7, 198, 199, 217, 218, 219, 261, 140)),
+    (
+        "x86_64",
+        Machine(
+            *(0xC000003E, 41, 53, 248, 249, 250, 302, 141, 251),
+            scheduling=(142, 144, 203, 314),
+            ipc=(29, 30, 31, *range(64, 72), 220, 240, 241),
+        ),
+    ),
+    (
+        "aarch64",
+        Machine(
+            *(0xC00000B7, 198, 199, 217, 218, 219, 261, 140, 30),
+            scheduling=(118, 119, 122, 274),
+            ipc=(180, 181, *range(186, 198)),
+        ),
+    ),
 )
 
 
@@ -86,8 +108,8 @@ def _only(values: tuple[int, ...], number: int) -> tuple[bytes, ...]:
     return (*steps, _refuse(number), _step(_RETURN, _ALLOW))
 
 
-def program(numbers: Machine, *, deny_network: bool, deny_unix: bool) -> bytes:
-    """The packed filter.
+def program(numbers: Machine, *, deny_network: bool, deny_unix: bool, own_processes: bool) -> bytes:
+    """The packed filter. `own_processes` says that there are no others to be named: in namespaces.
 
     A foreign architecture ends the process: its numbers mean other calls. A socketpair of datagrams goes with
     `AF_UNIX`, since either end can be sent on to any path; of streams, which everybody uses, it stays.
@@ -116,6 +138,8 @@ def program(numbers: Machine, *, deny_network: bool, deny_unix: bool) -> bytes:
             *_only((0,), errno.EPERM),
         )
     )
+    if not own_processes:
+        code += _for_shared_machine(numbers)
     if deny_network:
         # By a list of what is allowed: AF_SMC, AF_VSOCK and whatever comes next lead outside as well.
         families = (int(socket.AF_NETLINK),) if deny_unix else (int(socket.AF_NETLINK), int(socket.AF_UNIX))
@@ -144,9 +168,30 @@ def program(numbers: Machine, *, deny_network: bool, deny_unix: bool) -> bytes:
     return b"".join(code)
 
 
-def install(numbers: Machine, *, deny_network: bool, deny_unix: bool) -> None:
+def _for_shared_machine(numbers: Machine) -> list[bytes]:
+    """What the kernel asks the user alone about: how fast other processes run, and memory that has a number for a name.
+
+    A program may set its own scheduling as long as it says 0 for itself, as tools do; that the kernel was made without
+    System V's calls is what programs are prepared for.
+    """
+    code = [_for_call(call, _argument(0), *_only((0,), errno.EPERM)) for call in numbers.scheduling]
+    code.append(
+        _for_call(
+            numbers.ioprio_set,
+            _argument(0),
+            _step(_IF_EQUAL, _IOPRIO_WHO_PROCESS, 1, 0),
+            _refuse(errno.EPERM),
+            _argument(1),
+            *_only((0,), errno.EPERM),
+        )
+    )
+    return code + [_for_call(call, _refuse(errno.ENOSYS)) for call in numbers.ipc]
+
+
+def install(numbers: Machine, *, deny_network: bool, deny_unix: bool, own_processes: bool) -> None:
     """Put the filter over this process and all that it starts, for good. `PR_SET_NO_NEW_PRIVS` must be set."""
-    libc.install_filter(program(numbers, deny_network=deny_network, deny_unix=deny_unix))
+    code = program(numbers, deny_network=deny_network, deny_unix=deny_unix, own_processes=own_processes)
+    libc.install_filter(code)
 
 
 def holds() -> bool:

@@ -104,10 +104,13 @@ def refusal(number: int) -> int:
 @pytest.mark.parametrize("name", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("deny_network", [True, False])
 @pytest.mark.parametrize("deny_unix", [True, False])
-def test_the_filter_refuses_what_it_should_on_each_machine(name: str, deny_network: bool, deny_unix: bool) -> None:
+@pytest.mark.parametrize("own", [True, False])
+def test_the_filter_refuses_what_it_should_on_each_machine(
+    name: str, deny_network: bool, deny_unix: bool, own: bool
+) -> None:
     numbers = seccomp.machine(name)
     assert numbers is not None
-    program = seccomp.program(numbers, deny_network=deny_network, deny_unix=deny_unix)
+    program = seccomp.program(numbers, deny_network=deny_network, deny_unix=deny_unix, own_processes=own)
 
     def call(number: int, *arguments: int) -> int:
         return run_filter(program, numbers.audit, number, *arguments)
@@ -129,6 +132,14 @@ def test_the_filter_refuses_what_it_should_on_each_machine(name: str, deny_netwo
     assert call(numbers.setpriority, 0, 0, 5) == ALLOW
     assert call(numbers.setpriority, 0, 4711, 5) == refusal(errno.EPERM)
     assert call(numbers.setpriority, 2, 0, 5) == refusal(errno.EPERM)
+    for number in numbers.scheduling:
+        assert call(number, 0) == ALLOW
+        assert call(number, 4711) == (ALLOW if own else refusal(errno.EPERM))
+    assert call(numbers.ioprio_set, 1, 0) == ALLOW
+    for arguments in ((1, 4711), (2, 0), (3, 1000)):
+        assert call(numbers.ioprio_set, *arguments) == (ALLOW if own else refusal(errno.EPERM))
+    for number in numbers.ipc:
+        assert call(number) == (ALLOW if own else refusal(errno.ENOSYS))
     assert call(0) == call(56) == call(57) == ALLOW
 
 

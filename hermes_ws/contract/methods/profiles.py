@@ -46,7 +46,7 @@ class ConfinementReport(Result):
     processes: Literal["cgroup", "kernel", "counted"] = "counted"
     """Who holds their number: a control group, the kernel, or the warden by counting several times a second."""
     memory: Literal["cgroup", "process"] = "process"
-    """Whether memory is limited for all of them together, or for each by itself."""
+    """Whether memory is limited for all of them together, or for each by itself, without what it could share."""
     notes: list[str]
 
 

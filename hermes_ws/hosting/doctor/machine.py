@@ -80,7 +80,7 @@ def look_at_kernel(found: Confinement) -> Iterator[Finding]:
     else:
         yield Finding(
             "confinement", "bubblewrap", "warning",
-            "Commands have no namespaces of their own: they see the names of other processes.",
+            "Commands have no namespaces of their own: they can tell which files and processes there are.",
             "Install bubblewrap (apt-get install bubblewrap), and allow user namespaces to it.",
         )  # fmt: skip
     if found.dropped_capabilities:
