@@ -48,7 +48,7 @@ def test_the_dialog_has_no_violation(visit: Visit, scheme: str) -> None:
     page = visit(color_scheme=scheme)
     expect(page.get_by_role("status").first).to_have_text("Connected")
     page.get_by_role("button", name="Manage").click()
-    assert tuple(page.get_by_role("tab").all_inner_texts()) == ALL_TABS
+    expect(page.get_by_role("tab")).to_have_text(list(ALL_TABS))
     for tab in ALL_TABS:
         managing(page, tab)
         page.locator("details").evaluate_all("all => { for (const each of all) each.open = true; }")

@@ -335,6 +335,7 @@ def test_usage_is_drawn_by_day_model_and_profile(visit: Visit, server: Server, s
     told = client.call("insights.get", profile="default", days=30)
     client.close()
     dialog = managing(page, "Usage")
+    expect(dialog.locator(".chart g")).to_have_count(30)
     figures = {
         row.locator("dt").text_content(): row.locator("dd").text_content()
         for row in dialog.locator(".figures > div").all()
@@ -342,7 +343,6 @@ def test_usage_is_drawn_by_day_model_and_profile(visit: Visit, server: Server, s
     assert figures["executions"] == f"{told['executions']:,}"
     assert figures["tokens in"] == f"{told['input_tokens']:,}"
     assert figures["cost"] == f"${told['cost_usd']:.2f}"
-    expect(dialog.locator(".chart g")).to_have_count(30)
     assert float(dialog.locator(".chart g").last.locator("rect.in").get_attribute("height") or 0) > 0
     dialog.get_by_text("As a table").click()
     expect(dialog.locator("tbody tr")).to_have_count(len(told["by_day"]))

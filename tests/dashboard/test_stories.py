@@ -125,7 +125,7 @@ def test_two_conversations_stand_side_by_side(visit: Visit) -> None:
     expect(page.locator(".pane")).to_contain_text("first pane")
     page.locator(".groups section", has_text="second").locator(".session").first.click(modifiers=["Control"])
     expect(page.locator(".pane")).to_have_count(2)
-    assert page.locator(".pane .banner .profile").all_inner_texts() == ["default", "second"]
+    expect(page.locator(".pane .banner .profile")).to_have_text(["default", "second"])
 
 
 def test_sessions_are_searched_and_grouped(visit: Visit) -> None:

@@ -160,5 +160,6 @@ def test_whoever_asked_for_it_is_told_that_a_question_waits(visit: Visit) -> Non
     page.evaluate("window.away = true")
     say(page, "/do run touch asked")
     expect(page.locator(".question")).to_have_count(1)
+    page.wait_for_function("window.told.length > 0")
     assert page.evaluate("window.told") == ["A question waits for you: second"]
     page.locator(".question").get_by_role("button", name="Deny").click()
