@@ -52,6 +52,9 @@ class Nobody:
     def settled(self, question_id: str, reason: str, profile: str) -> None:
         return None
 
+    def sessions_changed(self, profile: str, session_id: str | None) -> None:
+        return None
+
 
 class Model:
     """Answers each request with stamped pieces, `gap_s` between two; `arrived` is when the last request came."""
