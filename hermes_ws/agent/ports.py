@@ -43,6 +43,16 @@ class Told(Protocol):
     def hint(self) -> str: ...
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """What one step consumed, and how full the model's context is then; 0 is not known."""
+
+    usage: Usage
+    context_tokens: int = 0
+    context_limit: int = 0
+
+
 class Narrator(Protocol):
     """What happened. An awaited call returns once it is committed; the others are live, and neither block nor raise."""
 
@@ -54,8 +64,10 @@ class Narrator(Protocol):
 
     def reasoning(self, message_id: str, piece: str) -> None: ...
 
-    async def message_complete(self, message_id: str, content: Sequence[Block], *, partial: bool = False) -> None:
-        """Store the whole message. `partial` when it was cut off."""
+    async def message_complete(
+        self, message_id: str, content: Sequence[Block], *, partial: bool = False, used: Consumed | None = None
+    ) -> None:
+        """Store the whole message. `partial` when it was cut off; else with what it consumed, in one step."""
         ...
 
     def tool_generating(self, name: str) -> None:

@@ -26,7 +26,7 @@ from hermes_ws.agent.models.model import (
     ToolNamePiece,
     UsagePiece,
 )
-from hermes_ws.agent.ports import Narrator, Redaction
+from hermes_ws.agent.ports import Consumed, Narrator, Redaction
 from hermes_ws.agent.pricing import UNPRICED, Prices
 from hermes_ws.contract.content import Block, Message, ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from hermes_ws.contract.errors import ModelFailed, StorageUnavailable
@@ -105,11 +105,9 @@ async def receive(
     except BaseException:
         await receiving.commit(partial=True)
         raise
-    await receiving.commit(partial=False)
     reply = receiving.reply()
-    # Not to be interrupted: calls are committed now, and an interrupt must not pass between them and their results.
-    full, limit = meter(reply.usage)
-    await commit(lambda: narrator.usage(reply.usage, context_tokens=full, context_limit=limit))
+    # Not to be interrupted: an interrupt must not pass between calls that are committed and their results.
+    await receiving.commit(partial=False, used=Consumed(reply.usage, *meter(reply.usage)))
     return reply
 
 
@@ -181,15 +179,21 @@ class _Receiving:
         if self._end is None:
             raise ModelFailed("The model's answer broke off.")
 
-    async def commit(self, *, partial: bool) -> None:
-        """Commit the message, if one began."""
+    async def commit(self, *, partial: bool, used: Consumed | None = None) -> None:
+        """Commit the message, if one began, and what was consumed."""
+        self._flush()
+        message_id = self._message_id
+        if message_id is not None:
+            content = self._content(with_calls=not partial)
+            await commit(lambda: self._narrator.message_complete(message_id, content, partial=partial, used=used))
+        elif used is not None:
+            full, limit = used.context_tokens, used.context_limit
+            await commit(lambda: self._narrator.usage(used.usage, context_tokens=full, context_limit=limit))
+
+    def _flush(self) -> None:
+        """Say what was held back while it might have become a secret."""
         self._say(self._redact_text.flush())
         self._think(self._redact_reasoning.flush())
-        message_id = self._message_id
-        if message_id is None:
-            return
-        content = self._content(with_calls=not partial)
-        await commit(lambda: self._narrator.message_complete(message_id, content, partial=partial))
 
     def _content(self, *, with_calls: bool) -> list[Block]:
         content: list[Block] = []
@@ -205,7 +209,8 @@ class _Receiving:
         return content
 
     def reply(self) -> Reply:
-        """The whole reply."""
+        """The whole reply, which is still to be committed."""
+        self._flush()
         now = trio.current_time()
         speaking = 0.0 if self._first is None else now - self._first
         usage = Usage(

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self, TypeVar, final
+from typing import Any, Final, Self, TypeVar, final
 
 import trio
 
@@ -26,10 +26,10 @@ from hermes_ws.journal.schema import STEPS, Step, copy_to
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.journal.transaction import Transaction
-from hermes_ws.journal.writer import Writer
+from hermes_ws.journal.writer import Later, Writer
 from hermes_ws.wire.frames import Frame
 
-__all__ = ["Database", "Durability", "Statistics", "ThreadKey", "Transaction"]
+__all__ = ["Database", "Durability", "Later", "Statistics", "ThreadKey", "Transaction"]
 
 T = TypeVar("T")
 
@@ -166,14 +166,15 @@ class Database:
 
         return await self.transact(work)
 
-    async def transact(self, work: Callable[[Transaction], T]) -> T:
+    async def transact(self, work: Callable[[Transaction], T], *, behind: Later[Any] | None = None) -> T:
         """Run `work` in the writer's thread, and return what it returned when it is durable and published.
 
         Its events stand in the tails, in the order of commits, before this returns. What it raises undoes it and is
         raised here; other works of the same commit are not touched. Raises `StorageUnavailable`, `StorageFull` and
-        `StaleEpoch`. Once queued it cannot be cancelled: it has happened, or this raises.
+        `StaleEpoch`. Once queued it cannot be cancelled: it has happened, or this raises. What is given as `behind`
+        comes next, with nothing in between, and mostly with the same commit; it happens also when this one does not.
         """
-        return await self._writer.transact(work)
+        return await self._writer.transact(work, behind)
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run `query` in a worker thread, in one read transaction on a connection that cannot write."""

@@ -12,7 +12,7 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable
-from typing import Final, Protocol, TypeVar, cast, final
+from typing import Any, Final, Generic, Protocol, TypeVar, cast, final
 
 import outcome
 import trio
@@ -50,11 +50,12 @@ class Board(Protocol):
 class Job:
     """One work in the queue, the task that waits for it, and what became of it."""
 
-    __slots__ = ("committed", "result", "task", "work")
+    __slots__ = ("committed", "delivered", "result", "task", "work")
 
-    def __init__(self, work: Callable[[Transaction], object], task: trio.lowlevel.Task) -> None:
+    def __init__(self, work: Callable[[Transaction], object], task: trio.lowlevel.Task | None) -> None:
         self.work: Final = work
-        self.task: Final = task
+        self.task = task
+        self.delivered = False
         self.committed: Committed | None = None
         self.result: outcome.Value[object] | outcome.Error | None = None
 
@@ -62,6 +63,36 @@ class Job:
         """The work did not happen, for this reason."""
         self.committed = None
         self.result = outcome.Error(error)
+
+
+@final
+class Later(Generic[T]):
+    """A work that is queued right behind another one, and whose outcome is waited for by another task."""
+
+    __slots__ = ("_job", "_work")
+
+    def __init__(self, work: Callable[[Transaction], T]) -> None:
+        self._work: Final = work
+        self._job: Job | None = None
+
+    @property
+    def queued(self) -> bool:
+        """Whether it will happen. False before the work that it follows was queued, which then may never be."""
+        return self._job is not None
+
+    def job(self) -> Job:
+        """What the writer queues."""
+        self._job = Job(self._work, None)
+        return self._job
+
+    async def wait(self) -> T:
+        """What it returned, when that is durable; by one task only. Raises what it raised; not cancellable."""
+        job = self._job
+        assert job is not None, "this work was never queued; look at `queued` before waiting for it"
+        if not job.delivered:
+            job.task = trio.lowlevel.current_task()
+            return cast("T", await trio.lowlevel.wait_task_rescheduled(stay))
+        return cast("T", _result(job).unwrap())
 
 
 def stay(_: object) -> trio.lowlevel.Abort:
@@ -100,12 +131,17 @@ class Writer:
         self._opened = cast("Opened", await trio.lowlevel.wait_task_rescheduled(stay))
         return self._opened
 
-    async def transact(self, work: Callable[[Transaction], T]) -> T:
-        """Queue a work and wait until it is durable and published, or did not happen and raises why."""
+    async def transact(self, work: Callable[[Transaction], T], behind: Later[Any] | None = None) -> T:
+        """Queue a work and wait until it is durable and published, or did not happen and raises why.
+
+        What is to come right `behind` it is queued in the same step, so that both are in one commit.
+        """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closing:
             raise StorageUnavailable(f"{self._place.database} is closed.", file=str(self._place.database))
         self._queue.put(Job(work, trio.lowlevel.current_task()))
+        if behind is not None:
+            self._queue.put(behind.job())
         return cast("T", await trio.lowlevel.wait_task_rescheduled(stay))
 
     async def close(self) -> None:
@@ -223,7 +259,9 @@ class Writer:
                 self._publish(job, job.committed)
         self._board.notify()
         for job in jobs:
-            trio.lowlevel.reschedule(job.task, job.result if job.result is not None else outcome.Value(None))
+            job.delivered = True
+            if job.task is not None:
+                trio.lowlevel.reschedule(job.task, _result(job))
 
     def _publish(self, job: Job, committed: Committed) -> None:
         for key, event in committed.events:
@@ -234,3 +272,7 @@ class Writer:
             except Exception as error:  # a bug of ours; the one who left the call learns of it, and nobody else
                 error.add_note("raised by a call after the commit: what the transaction did is stored")
                 job.result = outcome.Error(error)
+
+
+def _result(job: Job) -> outcome.Value[object] | outcome.Error:
+    return job.result if job.result is not None else outcome.Value(None)

@@ -5,7 +5,8 @@ Settings, definition and directory are taken when the execution begins, all of o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from hermes_ws.agent.models.model import Model
 from hermes_ws.agent.ports import ModelMachine
 from hermes_ws.agent.request import GoingOn, TurnRequest, TurnSettings, settings_of
 from hermes_ws.agent.turn import run_turn
+from hermes_ws.contract.content import Message
 from hermes_ws.contract.errors import Draining, LimitReached
 from hermes_ws.contract.questions import CONTINUE
 from hermes_ws.journal import lineage, summaries
@@ -155,6 +157,23 @@ def _look(
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What the journal knows of a thread on which an execution begins, all of one moment."""
+
+    origin: Lineage | None
+    history: Sequence[Message]
+    executions: int
+    """How many the input has had, this one counted."""
+
+
+def _stored(connection: sqlite3.Connection, key: ThreadKey, record: AdmissionRecord) -> _Stored:
+    return _Stored(
+        lineage.get(connection, key), summaries.history(connection, key), executions(connection, record.admission_id)
+    )
+
+
+@final
 class Briefing:
     """One turn of one execution."""
 
@@ -183,11 +202,11 @@ class Briefing:
         with bind(Bound(scope, None, key.session_id, self._asking.execution_generation)):
             began()
             place.began()
-            origin = await runtime.journal.read(lambda connection: lineage.get(connection, key))
-            found = await ground(runtime, place.session, origin, place.keys, scope)
+            stored = await runtime.journal.read(lambda connection: _stored(connection, key, self._record))
+            found = await ground(runtime, place.session, stored.origin, place.keys, scope)
             budget = scope.config.agent.run_budget_seconds
             with trio.move_on_after(float("inf") if budget is None else budget) as limit:
-                await self._turn(found, origin)
+                await self._turn(found, stored)
             if limit.cancelled_caught:
                 raise LimitReached(
                     f"The execution took longer than {budget:g} seconds and was ended.",
@@ -195,10 +214,10 @@ class Briefing:
                     limit=budget,
                 )
 
-    async def _turn(self, found: Ground, origin: Lineage | None) -> None:
+    async def _turn(self, found: Ground, stored: _Stored) -> None:
         place, record = self._place, self._record
         runtime, scope, launch = place.runtime, found.scope, found.launch
-        history = await runtime.journal.read(lambda connection: summaries.history(connection, place.key))
+        origin, history = stored.origin, stored.history
         asker = ExecutionAsker(
             place.questions,
             self._asking,
@@ -227,7 +246,8 @@ class Briefing:
             note=_note(place.key, origin, launch),
             reads_rules=not (launch.ignore_rules or launch.safe_mode),
         )
-        request = replace(request, going_on=await self._going_on())
+        if stored.executions > 1:
+            request = replace(request, going_on=await self._going_on())
         tools = await offered(runtime, scope, request, hands, self._narration)
         attached = await attachments.read(runtime.journal.blobs, history, scope.secrets)
         try:
@@ -270,8 +290,6 @@ class Briefing:
     async def _going_on(self) -> GoingOn | None:
         """Where an execution stood that was lost while a person was asked; None for a turn that begins."""
         journal, record = self._place.runtime.journal, self._record
-        if await journal.read(lambda connection: executions(connection, record.admission_id)) < 2:
-            return None
         asked = await self._place.questions.left(self._asking)
         if not asked:
             return None

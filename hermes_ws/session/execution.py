@@ -88,6 +88,11 @@ class Execution:
         return self._generation
 
     @property
+    def admission_id(self) -> str | None:
+        """The input that it runs; None while it is queued."""
+        return None if self._record is None else self._record.admission_id
+
+    @property
     def steering(self) -> ExecutionSteering | None:
         """What is said to it while it runs; None when nothing can be, since it is queued or ends."""
         return None if self._interrupted else self._steering
@@ -97,6 +102,10 @@ class Execution:
 
         `claimed` is called in the step in which the commit becomes visible. Raises `StorageUnavailable`, `StaleEpoch`.
         """
+        return await self._place.runtime.journal.transact(self.claiming(claimed))
+
+    def claiming(self, claimed: Callable[[], None]) -> Callable[[Transaction], bool]:
+        """The work that `claim` does, for whoever commits it together with another."""
 
         def work(tx: Transaction) -> bool:
             record = admissions.claim(tx, self._place.key)
@@ -115,7 +124,7 @@ class Execution:
             tx.after_commit(committed)
             return True
 
-        return await self._place.runtime.journal.transact(work)
+        return work
 
     def interrupt(self) -> bool:
         """End the turn; false when it has ended already and only its outcome is being written."""

@@ -14,7 +14,7 @@ from typing import Literal, final
 from pydantic import JsonValue
 
 from hermes_ws.agent.deeds import ToolOutcome
-from hermes_ws.agent.ports import Told
+from hermes_ws.agent.ports import Consumed, Told
 from hermes_ws.agent.reply import pace_of
 from hermes_ws.agent.rules import RulesMemory
 from hermes_ws.contract.content import (
@@ -134,8 +134,10 @@ class Narration:
             self._begin("reasoning.delta", message_id)
         self._tail.live_append("reasoning.delta", message_id, piece)
 
-    async def message_complete(self, message_id: str, content: Sequence[Block], *, partial: bool = False) -> None:
-        """Commit the whole message, which takes the place of its live text."""
+    async def message_complete(
+        self, message_id: str, content: Sequence[Block], *, partial: bool = False, used: Consumed | None = None
+    ) -> None:
+        """Commit the whole message, which takes the place of its live text, and what it consumed."""
         text = "".join(block.text for block in content if isinstance(block, TextBlock))
         thought = "".join(block.text for block in content if isinstance(block, ReasoningBlock))
         message = Message(message_id=message_id, role="assistant", text=text, content=list(content))
@@ -149,7 +151,11 @@ class Narration:
             self._append(tx, "message.complete", complete)
             messages.add(tx, self._key, message)
             tx.after_commit(lambda: self._end_message(message_id))
+            if used is not None:
+                self._append(tx, "usage.update", _told(used))
 
+        if used is not None:
+            self._add(used.usage)
         await self._journal.transact(work)
 
     def tool_generating(self, name: str) -> None:
@@ -215,9 +221,11 @@ class Narration:
 
     async def usage(self, usage: Usage, *, context_tokens: int = 0, context_limit: int = 0) -> None:
         """What one step consumed, and how full the model's context is; 0 is not known."""
+        self._add(usage)
+        await self._tell("usage.update", _told(Consumed(usage, context_tokens, context_limit)))
+
+    def _add(self, usage: Usage) -> None:
         self._total = usage if self._total is None else add_usage(self._total, usage)
-        update = UsageUpdate(usage=usage, context_tokens=context_tokens or None, context_limit=context_limit or None)
-        await self._tell("usage.update", update)
 
     async def compaction_start(self, reason: str) -> None:
         """The older messages are about to be summarised."""
@@ -292,3 +300,9 @@ class Narration:
     def _end_message(self, message_id: str) -> None:
         self._end("message.delta", message_id)
         self._end("reasoning.delta", message_id)
+
+
+def _told(used: Consumed) -> UsageUpdate:
+    return UsageUpdate(
+        usage=used.usage, context_tokens=used.context_tokens or None, context_limit=used.context_limit or None
+    )

@@ -6,15 +6,13 @@ One task of the profile's runtime works the queue off and ends when nothing is l
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, final
 
-import orjson
 import trio
 
 from hermes_ws.contract.errors import (
@@ -23,7 +21,6 @@ from hermes_ws.contract.errors import (
     StaleEpoch,
     StorageUnavailable,
     ThreadUnknown,
-    UnknownExecution,
 )
 from hermes_ws.contract.methods.prompts import Admitted, SubmitParams
 from hermes_ws.contract.methods.sessions import ControlResult, SteerParams
@@ -33,13 +30,14 @@ from hermes_ws.journal import questions as question_rows
 from hermes_ws.journal import steering as steering_rows
 from hermes_ws.journal import threads as thread_rows
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
-from hermes_ws.journal.database import Transaction
+from hermes_ws.journal.database import Later, Transaction
 from hermes_ws.journal.sessions import SessionRecord
 from hermes_ws.journal.stored_event import StoredEvent
 from hermes_ws.journal.tail import LiveMarks, ThreadTail
-from hermes_ws.session import attachments, identifiers
+from hermes_ws.session import identifiers
 from hermes_ws.session.execution import Execution, Workplace
 from hermes_ws.session.execution import State as ExecutionState
+from hermes_ws.session.inbox import incoming
 from hermes_ws.session.info import session_info
 from hermes_ws.session.steering import ExecutionSteering
 from hermes_ws.wire.cursor import Cursor
@@ -50,6 +48,15 @@ PAGE_BYTES = 512 * 1024
 
 CLAIM_RETRY_S = (0.1, 1.0, 10.0)
 """Seconds between attempts to claim from a disk that takes nothing; the last one goes on until it does."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """An execution, and its claim."""
+
+    execution: Execution
+    claim: Later[bool]
 
 
 @final
@@ -64,6 +71,8 @@ class Thread:
         self._active: Execution | None = None
         self._wanted = False
         self._working = False
+        self._ahead: _Ahead | None = None
+        """The execution whose claim stands in the journal's queue right behind the input that it is for."""
         self._resting = False
         """Whether the last execution left nothing in the queue, and nobody has asked to see to it since."""
         self._admitting = 0
@@ -110,34 +119,15 @@ class Thread:
         runtime = self._place.runtime
         if runtime.draining:
             raise Draining("The server is shutting down and takes no new input.")
-        text = params.plain_text()
-        attached = await attachments.checked(runtime.journal.blobs, params.attached)
-        new = NewAdmission(
-            key=self.key,
-            principal=principal,
-            input_id=params.input_id,
-            digest=_digest(params, text),
-            text=text,
-            finite=params.finite,
-            unattended=params.unattended,
-            reject_if_busy=params.mode == "reject",
-            attached=[block for block, _ in attached],
-        )
-
-        def work(tx: Transaction) -> tuple[AdmissionRecord, bool]:
-            if new.reject_if_busy:
-                _refuse_if_lost(admissions.pending(tx.connection, self.key))
-            for _, blob in attached:
-                runtime.journal.blobs.use(tx, blob, self.key)
-            return admissions.admit(tx, new)
-
+        arrived = await incoming(runtime.journal.blobs, self.key, params, principal)
         steering = self._steering() if params.mode == "steer" else None
         with self._admission_under_way():
             if steering is None:
-                record, _ = await runtime.journal.transact(work)
+                record, _ = await runtime.journal.transact(arrived.admit, behind=self._claim_ahead())
             else:
-                record = await self._offer(steering, new)
-        if record.status == "queued":
+                record = await self._offer(steering, arrived.new)
+        began = self._active is not None and self._active.admission_id == record.admission_id
+        if record.status == "queued" and not began:
             self.wake()
         return Admitted(
             admission_id=record.admission_id,
@@ -245,39 +235,70 @@ class Thread:
                 return  # It is durable, and the next owner of the home starts it.
             self._working = True
 
+    def _claim_ahead(self) -> Later[bool] | None:
+        """The claim of an input that is about to be written, to be written right behind it: both wait for the disk
+        once. None where the queue is being worked off anyway. `wake` follows when the input is there."""
+        if self._working:
+            return None
+        self.wake()
+        if not self._working:
+            return None
+        execution = Execution(self._place)
+        claim = Later(execution.claiming(lambda: self._claimed(execution)))
+        self._ahead = _Ahead(execution, claim)
+        return claim
+
     async def _work(self) -> None:
         try:
-            while self._wanted and not self._place.runtime.draining:
+            while self._wanted and self._may_begin():
                 self._wanted = False
-                while not self._place.runtime.draining and await self._run_next():
+                while self._may_begin() and await self._run_next():
                     pass
         finally:
             self._working = False
             self._place.rested()
 
-    async def _run_next(self) -> bool:
-        execution = Execution(self._place)
+    def _may_begin(self) -> bool:
+        """Not while the profile drains; but what is claimed ahead is as good as begun, and somebody has to end it."""
+        return not self._place.runtime.draining or (self._ahead is not None and self._ahead.claim.queued)
 
-        def claimed() -> None:
-            self._active = execution
+    async def _run_next(self) -> bool:
+        ahead, self._ahead = self._ahead, None
+        execution = Execution(self._place)
+        if ahead is not None and ahead.claim.queued:
+            execution = ahead.execution
+            if not await self._was_claimed(ahead.claim):
+                return False
+        elif not await self._claim(execution):
+            return False
 
         def finished() -> None:
             self._active = None
             self._resting = not execution.leaves_waiting
 
-        if not await self._claim(execution, claimed):
-            return False
         if self._place.runtime.closing:
             execution.interrupt()  # Claimed while the profile began to close: it ends before anything of it has run.
         await execution.run(finished)
         # At rest, it looks no further: the session may be closed by now, and another object have its queue.
         return execution.state is ExecutionState.FINISHED and not self._resting
 
-    async def _claim(self, execution: Execution, claimed: Callable[[], None]) -> bool:
+    def _claimed(self, execution: Execution) -> None:
+        self._active = execution
+
+    async def _was_claimed(self, claim: Later[bool]) -> bool:
+        """What became of a claim behind an input. When the disk refused it, whoever sent the input has been told so of
+        the input, or wakes the queue again."""
+        try:
+            return await claim.wait()
+        except (StaleEpoch, StorageUnavailable) as refused:
+            self._complain(refused)
+            return False
+
+    async def _claim(self, execution: Execution) -> bool:
         attempt = 0
         while True:
             try:
-                return await execution.claim(claimed)
+                return await execution.claim(lambda: self._claimed(execution))
             except StaleEpoch as stale:
                 self._complain(stale)
                 return False
@@ -357,19 +378,3 @@ class Thread:
         start, found = await self._place.runtime.journal.read(query)
         frames = tuple(event.frame(self.tail.address) for event in found)
         return frames, found[-1].cursor if found else start
-
-
-def _refuse_if_lost(pending: Sequence[AdmissionRecord]) -> None:
-    for record in pending:
-        if record.status == "unknown":
-            raise UnknownExecution(
-                "An earlier execution of this thread was lost, and what it did last is not known.",
-                admission_id=record.admission_id,
-            )
-
-
-def _digest(params: SubmitParams, text: str) -> str:
-    """Tells whether two inputs are the same. How they were to be queued is no part of what they say."""
-    attached = [[each.blob, each.media_type, each.name] for each in params.attached]
-    content = orjson.dumps([text, params.finite, params.unattended, *([attached] if attached else [])])
-    return hashlib.sha256(content).hexdigest()

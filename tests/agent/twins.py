@@ -23,7 +23,7 @@ from hermes_ws.agent.deeds import (
     Written,
 )
 from hermes_ws.agent.definition import AgentDefinition
-from hermes_ws.agent.ports import Level, NoAnswerer, Pipe, Redaction, Said
+from hermes_ws.agent.ports import Consumed, Level, NoAnswerer, Pipe, Redaction, Said
 from hermes_ws.agent.ports import Told as Noted
 from hermes_ws.agent.request import TurnRequest, TurnSettings
 from hermes_ws.agent.tools.tool import Tool
@@ -87,11 +87,15 @@ class NarratorTwin:
     def reasoning(self, message_id: str, piece: str) -> None:
         self.thought[message_id] = self.thought.get(message_id, "") + piece
 
-    async def message_complete(self, message_id: str, content: Sequence[Block], *, partial: bool = False) -> None:
+    async def message_complete(
+        self, message_id: str, content: Sequence[Block], *, partial: bool = False, used: Consumed | None = None
+    ) -> None:
         text = "".join(block.text for block in content if isinstance(block, TextBlock))
         message = Message(message_id=message_id, role="assistant", text=text, content=list(content))
         await self._say("message_complete", (message, partial))
         self.history.append(message)
+        if used is not None:
+            await self.usage(used.usage, context_tokens=used.context_tokens, context_limit=used.context_limit)
 
     async def tool_start(self, call: ToolCallBlock) -> None:
         await self._say("tool_start", call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from hermes_ws.contract.errors import (
     ThreadUnknown,
 )
 from hermes_ws.journal import events, sessions, threads, transaction
-from hermes_ws.journal.database import Database, ThreadKey, Transaction
+from hermes_ws.journal.database import Database, Later, ThreadKey, Transaction
 from hermes_ws.journal.writer import Job
 from hermes_ws.wire.cursor import Cursor
 from tests.journal.conftest import NEW, Opener, look
@@ -125,6 +126,33 @@ async def test_what_is_queued_is_committed_together_and_nothing_waits_for_compan
         held.release()
     assert journal.statistics().groups == before + 2
     assert [event.seq for event in await stored(journal)] == list(range(1, 22))
+
+
+async def test_what_comes_behind_a_work_is_committed_with_it_whatever_becomes_of_that(journal: Database) -> None:
+    def fails(tx: Transaction) -> None:
+        raise LookupError("not this one")
+
+    follows = [Later(say(text)) for text in ("behind", "behind what fails", "never queued")]
+    assert [each.queued for each in follows] == [False] * 3
+    held, before = Held(), journal.statistics().groups
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(journal.transact, held.work)
+        await held.reached()
+        nursery.start_soon(partial(journal.transact, say("first"), behind=follows[0]))
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(journal.transact, say("last"))
+        await trio.testing.wait_all_tasks_blocked()
+        held.release()
+        assert await follows[0].wait() == Cursor(1, 2)
+    assert journal.statistics().groups == before + 1
+    with pytest.raises(LookupError):
+        await journal.transact(fails, behind=follows[1])
+    assert await follows[1].wait() == Cursor(1, 4), "also when it is long done"
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await journal.transact(say("cancelled"), behind=follows[2])
+    assert not follows[2].queued
+    assert len(await stored(journal)) == 4
 
 
 async def test_a_group_is_bounded(journal: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.journal import admissions
 from hermes_ws.session.execution import TRANSITIONS, State
 from hermes_ws.session.narration import add_usage
+from hermes_ws.wire.cursor import Cursor
+from tests.journal.writes import Held
 from tests.session.house import House, eventually, new_session, say
 
 RUN_TURN = "hermes_ws.session.briefing.run_turn"
@@ -106,6 +108,44 @@ async def test_a_claim_that_the_disk_refuses_is_made_again(house: House, monkeyp
         await say(thread, "/do say hello", "one")
         await viewer.until("execution.finished", outcome="completed")
     assert (house.root / "default" / "logs" / "profile.log").read_text().count("queue.not_claimed") == 2
+
+
+async def test_an_input_and_its_beginning_wait_for_the_disk_once(house: House) -> None:
+    async with house.served():
+        runtime = await house.runtime()
+        _, thread, viewer = await new_session(runtime)
+        held, before = Held(), runtime.journal.statistics().groups
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(runtime.journal.transact, held.work)
+            await held.reached()
+            nursery.start_soon(say, thread, "/do wait 60", "one")
+            await eventually(lambda: thread.busy)
+            held.release()
+        assert thread.running == 1, "it began with the commit that acknowledged it"
+        assert runtime.journal.statistics().groups == before + 1
+        assert thread.interrupt(1).outcome == "accepted"
+        await viewer.until("execution.finished", outcome="interrupted")
+        assert not thread.busy
+
+
+async def test_what_begins_while_the_profile_closes_ends_as_interrupted(house: House) -> None:
+    async with house.served() as host:
+        runtime = await house.runtime()
+        session, thread, _ = await new_session(runtime)
+        held = Held()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(runtime.journal.transact, held.work)
+            await held.reached()
+            nursery.start_soon(say, thread, "/do wait 60", "one")
+            await eventually(lambda: thread.busy)
+            nursery.start_soon(host.drain, 0)
+            await eventually(lambda: runtime.draining)
+            held.release()
+    async with house.served():
+        again = await (await house.runtime()).sessions.get(session.session_id)
+        events = (await (await again.thread("main")).events(Cursor(1, 0), 100)).events
+        kinds = [event.type for event in events if event.type.startswith("execution.")]
+        assert kinds == ["execution.queued", "execution.started", "execution.finished"]
 
 
 async def test_an_owner_that_was_replaced_claims_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

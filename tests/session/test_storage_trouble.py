@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from hermes_ws.contract.errors import StorageFull, StorageUnavailable
 from hermes_ws.hosting.runtime import ProfileRuntime
+from hermes_ws.journal import admissions
 from hermes_ws.journal.database import Transaction
-from hermes_ws.session.execution import Execution
 from tests.session.house import House, eventually, new_session, say
 
 
@@ -44,12 +42,12 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_when_it_can_be(
         journal = runtime.journal
         real = journal.transact
 
-        async def transact(work: object) -> object:
+        async def transact(work: object, **options: object) -> object:
             nonlocal refused
             if thread.active is not None and thread.active.state.value == "finishing" and refused < 2:
                 refused += 1
                 raise StorageUnavailable("The disk is gone.")
-            return await real(work)  # pyright: ignore[reportArgumentType]
+            return await real(work, **options)  # pyright: ignore[reportArgumentType]
 
         monkeypatch.setattr(journal, "transact", transact)
         await say(thread, "/do say hello", "one")
@@ -66,17 +64,16 @@ async def test_a_queue_that_the_disk_held_up_goes_on_in_its_order(
     runtime: ProfileRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """TURN-02: what was accepted behind an input that could not be stored yet runs after it, and is not stranded."""
-    real = Execution.claim
-    refused = 0
+    real, refused = admissions.claim, 0
 
-    async def claim(self: Execution, claimed: Callable[[], None]) -> bool:
+    def claim(*args: object) -> object:
         nonlocal refused
-        if refused < 2:
+        if refused < 3:
             refused += 1
             raise StorageUnavailable("The disk is gone.")
-        return await real(self, claimed)
+        return real(*args)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(Execution, "claim", claim)
+    monkeypatch.setattr(admissions, "claim", claim)
     monkeypatch.setattr("hermes_ws.session.thread.CLAIM_RETRY_S", (0.0,))
     _, thread, viewer = await new_session(runtime)
     for number in (1, 2):
@@ -84,4 +81,4 @@ async def test_a_queue_that_the_disk_held_up_goes_on_in_its_order(
     for number in (1, 2):
         said = await viewer.until("message.complete", role="assistant")
         assert said["payload"]["text"].strip() == f"p{number}"
-    assert refused == 2
+    assert refused == 3
