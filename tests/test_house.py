@@ -44,6 +44,11 @@ ENVIRONMENT_READERS = {
 RAW_THREADS = {"journal/database.py", "journal/writer.py", "server/watchdog.py"}
 """Where a thread of our own is started; it gets its owner's context by hand."""
 
+BELOW_A_DESCRIPTOR = {
+    "hosting/profile_copy.py": "copies what a command may change meanwhile: every level is opened through no link",
+}
+"""Where a path is taken from an open directory. No audit event tells which, so that the guard cannot judge it."""
+
 DATABASE_OPENERS = {"journal", "hosting"}
 """Rooms that open SQLite."""
 
@@ -191,6 +196,21 @@ def test_sqlite_is_opened_where_the_journal_lives(path: Path) -> None:
         and node.value.lstrip().upper().startswith(("ATTACH ", "VACUUM INTO"))
     ]
     assert not words, f"{words}: no audit event tells of it"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=place)
+def test_the_guard_sees_which_path_is_meant(path: Path) -> None:
+    words = {"dir_fd", "src_dir_fd", "dst_dir_fd"}
+    found = [
+        f"{place(path)}:{node.lineno}"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and (dotted(node.func) == "os.fwalk" or words & {keyword.arg for keyword in node.keywords})
+    ]
+    if place(path) in BELOW_A_DESCRIPTOR:
+        assert found, "take it off the list"
+    else:
+        assert not found, f"{found}: no audit event tells of it"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=place)

@@ -1,15 +1,16 @@
 """Copying the parts of a home, file by file and row by row.
 
 Links are kept only where they stay within the part that is copied: what a link reaches outside of it is not the
-profile's (case PLIFE-08). What cannot be read ends the copy with its path (case PLIFE-09). A database is read through
-SQLite in one transaction, so that it may be in use, and its rows go into a new file of our own making: nothing of a
-foreign schema comes along, and no second descriptor of a live file is ever closed, which would drop its locks.
+profile's (case PLIFE-08). The source may be in use: nothing in it is followed that a command could change. What cannot
+be read ends the copy with its path (case PLIFE-09). A database is read through SQLite in one transaction, so that it
+may be in use, and its rows go into a new file of our own making: nothing of a foreign schema comes along, and no second
+descriptor of a live file is ever closed, which would drop its locks.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,12 @@ FILES: Final = 200_000
 
 BYTES: Final = 32 * 1024**3
 """More than a person's working directory, and less than a disk."""
+
+DEPTH: Final = 200
+"""Directories in each other; the longest path of the kernel has room for ten times as many, and each holds one open."""
+
+_PIECE: Final = 1024 * 1024
+"""What is in memory of a file at once."""
 
 NOT_COPIED: Final = frozenset({"timer", "audit", "process", "receipt"})
 """Tables that belong to the one profile: what it plans, what was done to it, what runs in it."""
@@ -102,58 +109,94 @@ def copy_part(source: ProfileHome, target: ProfileHome, part: Part, copied: Copi
 
 
 def copy_tree(source: Path, target: Path, copied: Copied) -> None:
-    """Copy a file or a directory with all below it."""
+    """Copy a file or a directory with all below it, as what runs in the profile lets it be seen meanwhile.
+
+    Each level is opened below the one before and through no link, so that a command that puts a link where a file or a
+    directory was a moment ago makes nobody read what that leads to. What vanishes meanwhile is not copied, and of what
+    grows no more than there was.
+    """
     try:
-        found = os.lstat(source)
+        above = os.open(source.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for path, status in _walk(source, found):
-        goal = target / path.relative_to(source)
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _Copying(source, copied).entry(above, source, target, DEPTH)
+    finally:
+        os.close(above)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """One tree that is being copied; `top` is its root."""
+
+    top: Path
+    copied: Copied
+
+    def entry(self, above: int, path: Path, goal: Path, levels: int) -> None:
+        """Copy what has this path's name in the directory `above`."""
         try:
-            _copy_one(path, status, goal, source, copied)
+            place = self._open(above, path, goal)
+            if place is not None:
+                try:
+                    self._opened(place, path, goal, levels)
+                finally:
+                    os.close(place)
         except OSError as error:
             raise ProfileUnusable(f"{path} cannot be copied: {error.strerror}.", file=str(path)) from error
 
+    def _open(self, above: int, path: Path, goal: Path) -> int | None:
+        """A descriptor of a file or directory. Of what is neither, a link is copied here and anything else left out."""
+        to = None
+        try:
+            status = os.stat(path.name, dir_fd=above, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode):
+                # O_NONBLOCK: it may be a pipe by now, with nobody at the other end.
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+                return os.open(path.name, flags, dir_fd=above)
+            if stat.S_ISLNK(status.st_mode):
+                to = os.readlink(path.name, dir_fd=above)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+        if to is not None and self._stays_within(path, to):
+            self.copied.count(0)
+            goal.symlink_to(to)
+        else:
+            self.copied.skipped.append(str(path))
+        return None
 
-def _walk(path: Path, status: os.stat_result) -> Iterator[tuple[Path, os.stat_result]]:
-    yield path, status
-    if not stat.S_ISDIR(status.st_mode):
-        return
-    try:
-        with os.scandir(path) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        raise ProfileUnusable(f"{path} cannot be read: {error.strerror}.", file=str(path)) from error
-    for entry in listed:
-        yield from _walk(Path(entry.path), entry.stat(follow_symlinks=False))
-
-
-def _copy_one(path: Path, status: os.stat_result, goal: Path, top: Path, copied: Copied) -> None:
-    mode = stat.S_IMODE(status.st_mode) & 0o777
-    if stat.S_ISDIR(status.st_mode):
-        goal.mkdir(mode=mode | 0o700, exist_ok=True)
-    elif stat.S_ISREG(status.st_mode):
-        copied.count(status.st_size)
-        with open(path, "rb") as source:
+    def _opened(self, place: int, path: Path, goal: Path, levels: int) -> None:
+        status = os.fstat(place)
+        mode = stat.S_IMODE(status.st_mode) & 0o777
+        if stat.S_ISDIR(status.st_mode):
+            if not levels:
+                raise LimitReached(f"A home with more than {DEPTH} directories in each other is not copied.")
+            goal.mkdir(mode=mode | 0o700, exist_ok=True)
+            for name in sorted(os.listdir(place)):
+                self.entry(place, path / name, goal / name, levels - 1)
+        elif stat.S_ISREG(status.st_mode):
+            self.copied.count(status.st_size)
             fd = os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode | 0o600)
             with open(fd, "wb") as target:
-                shutil.copyfileobj(source, target)
+                rest = status.st_size
+                while rest > 0 and (piece := os.read(place, min(rest, _PIECE))):
+                    target.write(piece)
+                    rest -= len(piece)
                 target.flush()
                 os.fsync(target.fileno())
-    elif stat.S_ISLNK(status.st_mode) and _stays_within(path, top):
-        copied.count(0)
-        goal.symlink_to(path.readlink())
-    else:
-        copied.skipped.append(str(path))
+        else:
+            self.copied.skipped.append(str(path))
 
-
-def _stays_within(link: Path, top: Path) -> bool:
-    """Whether a link leads, by a relative path, to something that is copied with it."""
-    if link == top or link.readlink().is_absolute():
-        return False
-    reached = Path(os.path.realpath(link))
-    return reached.exists() and reached.is_relative_to(os.path.realpath(top))
+    def _stays_within(self, link: Path, to: str) -> bool:
+        """Whether a link leads, by a relative path, to something that is copied with it."""
+        if link == self.top or os.path.isabs(to):
+            return False
+        reached = Path(os.path.realpath(link.parent / to))
+        return reached.exists() and reached.is_relative_to(os.path.realpath(self.top))
 
 
 def copy_database(source: Path, target: Path, renaming: Renaming) -> None:

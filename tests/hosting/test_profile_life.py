@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -14,6 +16,7 @@ from hermes_ws.contract.errors import (
     AlreadyExists,
     HermesError,
     InvalidParams,
+    LimitReached,
     PermissionDenied,
     ProfileUnknown,
     ProfileUnusable,
@@ -312,21 +315,70 @@ async def test_a_copy_that_fails_leaves_nothing_and_names_the_path(
     """PLIFE-09. The tests may run as root, whom no mode keeps out; so the refusal is planned."""
     closed = house.home("work") / "skills" / "closed"
     closed.mkdir(parents=True)
-    real = os.scandir
+    real = os.open
 
-    def refusing(path: object = ".") -> object:
-        if str(path) == str(closed):
+    def refusing(path: str | Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if str(path) == "closed":
             raise PermissionError(13, "Permission denied", str(path))
-        return real(path)  # type: ignore[call-overload]
+        return real(path, flags, mode, dir_fd=dir_fd)
 
-    monkeypatch.setattr(profile_copy.os, "scandir", refusing)
+    monkeypatch.setattr(profile_copy.os, "open", refusing)
     async with house.served() as host:
         before = house.names()
-        with pytest.raises(ProfileUnusable, match="closed cannot be read: Permission denied"):
+        with pytest.raises(ProfileUnusable, match="closed cannot be copied: Permission denied"):
             await host.life.clone(WORK, NEW, ["skills"])
         monkeypatch.undo()
         assert house.names() == before
         await host.life.clone(WORK, NEW, ["skills"])
+
+
+@pytest.mark.parametrize("what", ["link to a file", "link to a directory", "pipe", "nothing"])
+def test_what_a_command_puts_in_its_place_is_not_copied(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is not confined: what it looked at and what it opens is the same thing, or it opens nothing."""
+    outside, home = tmp_path / "outside", tmp_path / "work" / "home"
+    (outside / "deep").mkdir(parents=True)
+    (outside / "secret").write_text("outside")
+    (home / "swapped").mkdir(parents=True)
+    (home / "swapped" / "secret").write_text("inside")
+    (home / "still").write_text("there")
+    if what != "link to a directory":
+        (home / "swapped" / "secret").rename(home / "secret")
+        (home / "swapped").rmdir()
+        (home / "secret").rename(home / "swapped")
+    real = os.stat
+
+    def looked(path: str, **how: Any) -> os.stat_result:
+        found = real(path, **how)
+        if path == "swapped":
+            (home / "swapped").rename(tmp_path / "aside")
+            if what == "pipe":
+                os.mkfifo(home / "swapped")
+            elif what != "nothing":
+                (home / "swapped").symlink_to(outside if "directory" in what else outside / "secret")
+        return found
+
+    monkeypatch.setattr(profile_copy.os, "stat", looked)
+    copied = profile_copy.Copied()
+    profile_copy.copy_tree(home, tmp_path / "copy", copied)
+    monkeypatch.undo()
+    assert [str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*")] == ["still"]
+    assert copied.skipped == ([] if what == "nothing" else [str(home / "swapped")])
+
+
+def test_a_tree_that_has_no_end_is_not_copied(tmp_path: Path) -> None:
+    place = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(profile_copy.DEPTH + 2):
+        os.mkdir("d", dir_fd=place)
+        below = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    with pytest.raises(LimitReached, match="directories in each other"):
+        profile_copy.copy_tree(tmp_path / "d", tmp_path / "copy", profile_copy.Copied())
+    shutil.rmtree(tmp_path / "d")
+    shutil.rmtree(tmp_path / "copy")
 
 
 async def test_a_copied_home_is_refused_until_it_is_adopted(house: House) -> None:
