@@ -106,6 +106,8 @@ class TurnRequest:
     reads_rules: bool = True
     offered: Sequence[Tool] = ()
     """Tools from elsewhere: of tool servers, and of clients."""
+    withheld: frozenset[str] = frozenset()
+    """Names of tools that this session does not have, whatever its toolsets."""
     attached: Mapping[str, Attached] = field(default_factory=dict[str, Attached])
     """The contents of the images and files in the history, by their hash."""
     going_on: GoingOn | None = None

@@ -66,7 +66,7 @@ async def run_turn(
     cancelled is the interrupt: what the model said is committed as partial, each call gets a result, both within
     `reply.CLOSING_S`, and the cancellation goes on.
     """
-    tools = enabled(request.toolsets, request.offered)
+    tools = enabled(request.toolsets, request.offered, request.withheld)
     bench = Workbench(
         request,
         tools,

@@ -245,6 +245,7 @@ class Briefing:
             frozen=launch.frozen,
             note=_note(place.key, origin, launch),
             reads_rules=not (launch.ignore_rules or launch.safe_mode),
+            withheld=safe.WITHHELD if launch.safe_mode else frozenset(),
         )
         if stored.executions > 1:
             request = replace(request, going_on=await self._going_on())

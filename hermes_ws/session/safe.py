@@ -22,6 +22,9 @@ PLACE: Final = "safe"
 OWN_TOOLSETS: Final = ("terminal", "files", "ask", "plan")
 """What is left of the toolsets: those that touch nothing but the empty directory and the person."""
 
+WITHHELD: Final = frozenset({"request_secret", "request_connection"})
+"""Tools of these toolsets that ask for what is then kept in the profile: nothing of the session reaches that either."""
+
 
 def home_of(home: ProfileHome, session_id: str) -> ProfileHome:
     """Where the session's empty home lies."""

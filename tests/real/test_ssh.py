@@ -93,6 +93,10 @@ async def test_the_deadline_and_cancelling_end_what_runs_over_there(runtime: Pro
             f"echo $$ >> {pids}; echo up; sleep 1000", cwd=None, deadline_s=60, on_output=lambda _text: scope.cancel()
         )
     assert scope.cancelled_caught
+    behind_a_slash = await hands.slash(f"echo $$ >> {pids}; sleep 1000", deadline_s=1.5)
+    assert behind_a_slash.timed_out
+    assert (await hands.slash("pwd", deadline_s=60)).output.strip() == str(tmp_path / "far")
+    assert runtime.ongoing.slash.count == 0, "what is elsewhere has no worker here (decision 8)"
     for pid in pids.read_text().split():
         await eventually(lambda pid=pid: has_ended(pid))
 

@@ -36,13 +36,19 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({each.name: each for each in
 TOOLSETS: Final[frozenset[str]] = frozenset(each.toolset for each in TOOLS.values())
 
 
-def enabled(toolsets: Collection[str] | None, offered: Sequence[Tool] = ()) -> Mapping[str, Tool]:
-    """The tools of these toolsets, in the table's order; all of them for None.
+def enabled(
+    toolsets: Collection[str] | None, offered: Sequence[Tool] = (), withheld: Collection[str] = ()
+) -> Mapping[str, Tool]:
+    """The tools of these toolsets, in the table's order, but for those that are withheld; all of them for None.
 
     `offered` are tools from elsewhere: of tool servers, and of clients. A session has those unless it names its
     toolsets without theirs (`mcp:<server>`, `mcp` for all servers, `client`). One that is called like ours is left out.
     """
-    tools = {name: each for name, each in TOOLS.items() if toolsets is None or each.toolset in toolsets}
+    tools = {
+        name: each
+        for name, each in TOOLS.items()
+        if (toolsets is None or each.toolset in toolsets) and name not in withheld
+    }
     for each in offered:
         family = each.toolset.partition(":")[0]
         if each.name not in TOOLS and (toolsets is None or each.toolset in toolsets or family in toolsets):
