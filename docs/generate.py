@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from docs import command_line, life_cycles
 from hermes_ws.cli.commands import IN_VIEW
 from hermes_ws.contract import asyncapi, errors, openrpc, schemas, typescript
 from hermes_ws.contract.catalog import METHODS
@@ -49,6 +50,8 @@ def pages() -> Mapping[str, str]:
         "docs/reference/close-codes.md": "".join(_close_codes()),
         "docs/reference/settings.md": "".join(_settings()),
         "docs/reference/commands.md": "".join(_commands()),
+        "docs/reference/command-line.md": "".join(command_line.page(NOTE)),
+        "docs/reference/life-cycles.md": "".join(life_cycles.page(NOTE)),
         "docs/reference/openrpc.json": _json(openrpc.document()),
         "docs/reference/asyncapi.json": _json(asyncapi.document()),
         "docs/reference/schemas.json": _json(schemas.document()),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs.generate import pages
+from docs.life_cycles import CYCLES, Cycle
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"))
@@ -25,3 +26,10 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{target} is not there"
+
+
+@pytest.mark.parametrize("cycle", CYCLES, ids=lambda cycle: cycle.of)
+def test_every_state_is_reached_and_everything_that_happens_moves_something(cycle: Cycle) -> None:
+    states, happenings = type(cycle.start), type(next(iter(cycle.table))[1])
+    assert {cycle.start, *cycle.table.values()} == set(states)
+    assert {happened for _, happened in cycle.table} == set(happenings)

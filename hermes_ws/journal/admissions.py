@@ -1,15 +1,9 @@
 """Admissions: that an input was accepted, what became of it, and the one execution per thread that it becomes.
 
-    queued ── claim ──► started ── settle ──► finished
-       │                   ├─ owner lost ──► unknown ── resolve ──► finished
-       │                   └─ owner lost at a safe point ──► queued, once (recovery.py)
-       ├─ taken by the execution that it steers ──► finished
-       └─ retire ──► cancelled
-
-An input is admitted once for its (principal, session, `input_id`), however often it is sent. A claim raises the
-thread's execution generation; only that generation, under the same epoch, may settle it. While one is `unknown` the
-thread's queue waits: nothing is repeated on a guess. What steers an execution (`steering.py`) is an admission too, so
-that it is as durable as any; with `steers` it is for that execution alone, and ends with it.
+Their life is in `admission_life.py`. An input is admitted once for its (principal, session, `input_id`), however often
+it is sent. A claim raises the thread's execution generation; only that generation, under the same epoch, may settle it.
+What steers an execution (`steering.py`) is an admission too, so that it is as durable as any; with `steers` it is for
+that execution alone, and ends with it.
 """
 
 from __future__ import annotations
@@ -36,6 +30,7 @@ from hermes_ws.contract.events import (
 from hermes_ws.contract.methods.threads import ReceiptStatus
 from hermes_ws.journal import messages, questions, sessions, threads
 from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.admission_life import Happened, move
 from hermes_ws.journal.sessions import PENDING
 from hermes_ws.journal.transaction import Transaction
 from hermes_ws.wire.cursor import Cursor
@@ -153,10 +148,7 @@ def claim(tx: Transaction, key: ThreadKey) -> AdmissionRecord | None:
             (head.id,),
         ).fetchone()[0]
     )
-    tx.connection.execute(
-        "UPDATE admission SET status = 'started', execution_generation = ? WHERE admission_id = ?",
-        (generation, admission.admission_id),
-    )
+    move(tx, admission.admission_id, Happened.CLAIMED, execution_generation=generation)
     goes_on = executions(tx.connection, admission.admission_id) > 0
     tx.connection.execute(
         "INSERT INTO execution (thread, execution_generation, admission_id, epoch, started_at) VALUES (?, ?, ?, ?, ?)",
@@ -221,7 +213,7 @@ def settle(
     if epoch != tx.epoch:
         raise StaleEpoch("The execution was started by an earlier owner of this home.", epoch=epoch, active=tx.epoch)
     retire_steering(tx, key, execution_generation)
-    return _finish(tx, key, record.id, admission_id, execution_generation, outcome, error, usage)
+    return _finish(tx, key, admission_id, execution_generation, Happened.SETTLED, outcome, error, usage)
 
 
 def resolve_unknown(
@@ -240,7 +232,7 @@ def resolve_unknown(
     if admission.status != "unknown":
         raise StaleGeneration(f"The admission {admission_id} is {admission.status}, not lost.")
     generation = admission.execution_generation or 0
-    return _finish(tx, key, tx.head(key).id, admission_id, generation, outcome, None, None)
+    return _finish(tx, key, admission_id, generation, Happened.RESOLVED, outcome, None, None)
 
 
 def retire_steering(tx: Transaction, key: ThreadKey, execution_generation: int) -> None:
@@ -266,9 +258,7 @@ def retire(tx: Transaction, key: ThreadKey, admission_id: str) -> tuple[Admissio
         raise NotFound(f"There is no admission {admission_id} on this thread.")
     if admission.status != "queued":
         return admission, False
-    tx.connection.execute(
-        "UPDATE admission SET status = 'cancelled', outcome = 'cancelled' WHERE admission_id = ?", (admission_id,)
-    )
+    move(tx, admission_id, Happened.RETIRED, outcome="cancelled")
     tx.append(
         key, "execution.finished", ExecutionFinished(outcome="cancelled", usage=Usage()), admission_id=admission_id
     )
@@ -316,9 +306,9 @@ def queued_threads(connection: sqlite3.Connection) -> list[ThreadKey]:
 def _finish(
     tx: Transaction,
     key: ThreadKey,
-    thread: int,
     admission_id: str,
     execution_generation: int,
+    happened: Happened,
     outcome: Outcome,
     error: ExecutionError | None,
     usage: Usage | None,
@@ -329,12 +319,9 @@ def _finish(
     tx.connection.execute(
         "UPDATE execution SET ended_at = ?, outcome = ?, error = ?, usage = ?"
         " WHERE thread = ? AND execution_generation = ?",
-        (tx.now, outcome, failed, consumed, thread, execution_generation),
+        (tx.now, outcome, failed, consumed, tx.head(key).id, execution_generation),
     )
-    tx.connection.execute(
-        "UPDATE admission SET status = 'finished', outcome = ?, usage = ? WHERE admission_id = ?",
-        (outcome, consumed, admission_id),
-    )
+    move(tx, admission_id, happened, outcome=outcome, usage=consumed)
     tx.append(
         key,
         "execution.finished",

@@ -18,6 +18,7 @@ from hermes_ws.contract.events import ExecutionLost, MessageComplete, ToolComple
 from hermes_ws.contract.questions import APPROVAL, CONTINUE
 from hermes_ws.journal import admissions, messages, questions
 from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.admission_life import Happened, move
 from hermes_ws.journal.admissions import AdmissionRecord
 from hermes_ws.journal.questions import QuestionRecord
 from hermes_ws.journal.sessions import PENDING
@@ -78,12 +79,9 @@ def _kept(tx: Transaction, admission: AdmissionRecord) -> list[QuestionRecord]:
 def _lose(tx: Transaction, admission: AdmissionRecord, kept: list[QuestionRecord] | None) -> Lost:
     key, generation, admission_id = admission.key, admission.execution_generation or 0, admission.admission_id
     resumes = kept is not None
-    if kept is not None:
-        if not any(each.kind == APPROVAL.kind for each in kept):
-            _close_batch(tx, key, generation, admission_id)
-        tx.connection.execute("UPDATE admission SET status = 'queued' WHERE admission_id = ?", (admission_id,))
-    else:
-        tx.connection.execute("UPDATE admission SET status = 'unknown' WHERE admission_id = ?", (admission_id,))
+    if kept is not None and not any(each.kind == APPROVAL.kind for each in kept):
+        _close_batch(tx, key, generation, admission_id)
+    move(tx, admission_id, Happened.OWNER_LOST_SAFELY if resumes else Happened.OWNER_LOST)
     tx.append(
         key,
         "execution.lost",

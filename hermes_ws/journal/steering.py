@@ -14,6 +14,7 @@ from hermes_ws.contract.events import ExecutionFinished
 from hermes_ws.contract.model import Result
 from hermes_ws.journal import admissions, threads
 from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.admission_life import Happened, move
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
 from hermes_ws.journal.transaction import Transaction
 from hermes_ws.wire.frames import encode
@@ -41,11 +42,8 @@ def take(tx: Transaction, key: ThreadKey, admission_ids: Sequence[str], executio
         record = admissions.find(tx.connection, None, key.session_id, admission_id=admission_id)
         if record is None or record.status != "queued":
             continue
-        tx.connection.execute(
-            "UPDATE admission SET status = 'finished', outcome = 'completed', execution_generation = ?, usage = ?"
-            " WHERE admission_id = ?",
-            (execution_generation, encode(Usage()).decode(), admission_id),
-        )
+        of_its_own = {"execution_generation": execution_generation, "usage": encode(Usage()).decode()}
+        move(tx, admission_id, Happened.TAKEN, outcome="completed", **of_its_own)
         taken.append(admissions.said_by_user(tx, key, record, execution_generation))
         # Without a generation: it ends this input, and not the execution that took it.
         ended: Result = ExecutionFinished(outcome="completed", usage=Usage())

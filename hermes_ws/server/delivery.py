@@ -4,9 +4,6 @@ The journal is the queue: a subscription is a cursor, and nothing is kept for it
 subscription that has something new gives at most `BUDGET` bytes in turn, from the thread's tail in memory, or from the
 database when the cursor is older than that. So memory does not depend on how slow a client is, and a client that fell
 behind gets many events in one write.
-
-The life of a subscription: it is *idle* until its thread has something new, *ready* until its turn comes, and *reading*
-while a page comes from the database; it ends with `unsubscribe`, with its connection, or when it is replaced.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from hermes_ws.contract.methods.connection import LiveLevel
 from hermes_ws.journal.tail import Address, LiveMarks, Taken, ThreadTail
 from hermes_ws.server.outbox import Outbox
 from hermes_ws.server.ports import ReadPage
+from hermes_ws.server.subscription_life import TRANSITIONS, Happened, Phase
 from hermes_ws.wire.cursor import Cursor
 from hermes_ws.wire.frames import Frame, batch_frame
 from hermes_ws.wire.negotiation import UNSPOKEN, Negotiated
@@ -42,7 +40,7 @@ COALESCE: Final = 0.1
 class Subscription:
     """One thread, as one connection follows it."""
 
-    __slots__ = ("_delivery", "_live_at", "cursor", "ended", "marks", "page", "queued", "read", "reading", "tail")
+    __slots__ = ("_delivery", "_live_at", "cursor", "marks", "page", "phase", "read", "tail")
 
     def __init__(self, delivery: Delivery, tail: ThreadTail, start: Cursor, marks: LiveMarks, read: ReadPage) -> None:
         self._delivery = delivery
@@ -52,13 +50,15 @@ class Subscription:
         self.marks: Final = marks
         self.read: Final = read
         self.page: tuple[Frame, ...] = ()
-        self.queued = False
-        self.reading = False
-        self.ended = False
+        self.phase = Phase.FOLLOWING
+
+    def move(self, happened: Happened) -> None:
+        """Go on to the phase in which this leaves it. What has ended stays so."""
+        self.phase = TRANSITIONS.get((self.phase, happened), self.phase)
 
     def news(self) -> None:
         """The thread has something new. Called by its tail."""
-        if self.queued or self.reading:
+        if self.phase is not Phase.FOLLOWING:
             return
         delivery = self._delivery
         outbox = delivery.direct
@@ -68,7 +68,7 @@ class Subscription:
                 self.cursor = taken.cursor
                 if not taken.frames or (outbox.write_at_once(taken.frames) and not taken.more):
                     return
-        self.queued = True
+        self.move(Happened.NEWS)
         delivery.ready.append(self)
         delivery.wake()
 
@@ -202,7 +202,7 @@ class Delivery:
         subscription = self._subscriptions.pop(address, None)
         if subscription is None:
             return False
-        subscription.ended = True
+        subscription.move(Happened.UNSUBSCRIBED)
         subscription.tail.detach(subscription.news)
         self._due.pop(subscription, None)
         return True
@@ -219,7 +219,7 @@ class Delivery:
 
     def statistics(self) -> DeliveryStatistics:
         """Counts, for the one who asks how a connection is doing."""
-        reading = sum(each.reading for each in self._subscriptions.values())
+        reading = sum(each.phase is Phase.READING for each in self._subscriptions.values())
         return DeliveryStatistics(len(self._subscriptions), len(self.ready), reading)
 
     # --- giving ------------------------------------------------------------------------------------------------------
@@ -231,13 +231,13 @@ class Delivery:
         gathered: Sequence[Frame] = ()
         for _ in range(min(len(ready), TURNS)):
             subscription = ready.pop(0)
-            if subscription.ended:
+            if subscription.phase is Phase.ENDED:
                 continue
-            subscription.queued = False
             frames, more = subscription.take(negotiated.live)
             if more:
-                subscription.queued = True
                 ready.append(subscription)
+            else:
+                subscription.move(Happened.GIVEN)
             gathered = (*gathered, *frames) if gathered else frames
         if negotiated.opt_out:
             gathered = [each for each in gathered if each.type not in negotiated.opt_out]
@@ -268,7 +268,7 @@ class Delivery:
 
     def fetch(self, subscription: Subscription) -> None:
         """Have a page read from the database; one at a time, and the next when this one has been given."""
-        subscription.reading = True
+        subscription.move(Happened.ELSEWHERE)
         self._start(subscription)
 
     async def fill(self, subscription: Subscription) -> None:
@@ -277,16 +277,15 @@ class Delivery:
             page = await subscription.read(subscription.cursor, BUDGET)
         except (SessionUnknown, ThreadUnknown):
             # Deleted meanwhile. What the thread says last comes through its tail: it has, or will in a moment.
-            subscription.reading = False
-            if subscription.tail.farewell is not None and not subscription.ended:
+            subscription.move(Happened.READ)
+            if subscription.tail.farewell is not None:
                 subscription.news()
             return
         except HermesError as error:
             self._failed(error.message)
             return
-        finally:
-            subscription.reading = False
-        if subscription.ended:
+        subscription.move(Happened.READ)
+        if subscription.phase is Phase.ENDED:
             return
         if not page.frames and page.cursor == subscription.cursor:
             self._failed("the journal does not go on from where this connection is")

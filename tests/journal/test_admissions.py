@@ -18,7 +18,8 @@ from hermes_ws.contract.errors import (
     ThreadUnknown,
 )
 from hermes_ws.contract.events import ExecutionError
-from hermes_ws.journal import admissions, events, messages, questions, recovery, sessions, threads
+from hermes_ws.journal import admission_life, admissions, events, messages, questions, recovery, sessions, threads
+from hermes_ws.journal.admission_life import TRANSITIONS, Happened, State
 from hermes_ws.journal.admissions import AdmissionRecord, NewAdmission
 from hermes_ws.journal.database import Database, ThreadKey
 from hermes_ws.journal.questions import NewQuestion
@@ -276,3 +277,23 @@ async def test_an_admission_is_found_by_either_of_its_ids(journal: Database) -> 
             await journal.read(lambda connection: admissions.find(connection, principal, session, input_id="in-1"))  # noqa: B023
             is None
         )
+
+
+@pytest.mark.parametrize("happened", Happened, ids=lambda happened: happened.name)
+async def test_what_cannot_happen_to_an_admission_is_not_stored(journal: Database, happened: Happened) -> None:
+    """From each state: either the table says where it leads, or it is refused and everything is as before."""
+    admitted = await admit(journal)
+
+    for state in State:
+        row = (state.value, admitted.admission_id)
+        await journal.transact(
+            lambda tx, row=row: tx.connection.execute("UPDATE admission SET status = ? WHERE admission_id = ?", row)
+        )
+        then = TRANSITIONS.get((state, happened))
+        if then is None:
+            with pytest.raises(RuntimeError, match="so it cannot be that"):
+                await journal.transact(lambda tx: admission_life.move(tx, admitted.admission_id, happened))
+        else:
+            await journal.transact(lambda tx: admission_life.move(tx, admitted.admission_id, happened))
+        stored = await journal.read(lambda connection: admissions.known(connection, admitted.admission_id))
+        assert stored.status == (state if then is None else then).value
