@@ -76,6 +76,7 @@ def test_a_link_out_of_the_home_is_not_followed(home: ProfileHome, tmp_path_fact
 
 
 async def test_an_agent_notes_and_reads_what_it_noted(home: ProfileHome) -> None:
+    """GLOBAL-12."""
     scene = Scene(memory=MemoryFiles(home, trio.CapacityLimiter(1)))
     asked = request("note it", toolsets=("memory",))
     model = Replies(

@@ -58,7 +58,7 @@ async def _closed_after(runtime: ProfileRuntime, fn: timers.Callable[[], timers.
 
 
 async def test_a_timer_fires_once_in_its_own_profile(house: House) -> None:
-    """SCHED-01, SCHED-03, SCHED-06."""
+    """SCHED-04: SCHED-01, SCHED-03, SCHED-06."""
     async with house.served() as host:
         recorder = Recorder()
         default, work = await host.open(host.launch), await host.open(WORK)

@@ -77,7 +77,7 @@ async def test_an_epoch_comes_from_whichever_place_remembers_the_higher_one(
 
 
 async def test_a_second_owner_is_refused_and_the_first_goes_on(open_home: Opener) -> None:
-    """Case STORE-06."""
+    """PROC-04: Case STORE-06."""
     first = await open_home()
     with pytest.raises(ProfileUnusable, match="owned by pid"):
         await open_home()

@@ -36,7 +36,7 @@ def test_the_root_is_the_default_profile_of_a_classic_layout(classic_root: Path)
 
 
 def test_default_is_the_launch_profile_and_never_the_root(classic_root: Path) -> None:
-    """Case IDENT-08: the choice at launch holds, whatever else the root's home is called."""
+    """GLOBAL-04: Case IDENT-08: the choice at launch holds, whatever else the root's home is called."""
     root = HomesRoot.classic(classic_root, B)
     assert root.names() == (B, C, ROOT)
     assert root.resolve(DEFAULT) == B

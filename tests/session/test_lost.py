@@ -18,6 +18,7 @@ from tests.session.house import OWNER, House, Viewer, leave_behind, say
 
 
 async def test_a_lost_execution_is_reported_and_nothing_is_repeated_on_a_guess(house: House) -> None:
+    """REAP-03."""
     left = await leave_behind(house)
 
     async with house.served():

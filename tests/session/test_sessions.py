@@ -179,7 +179,7 @@ async def test_who_has_seen_the_last_execution_finish_finds_the_session_idle(run
 
 
 async def test_a_session_that_was_closed_at_once_goes_on_as_another_object(runtime: ProfileRuntime) -> None:
-    """The queue of the closed one takes nothing of what is said to its successor."""
+    """REAP-08: The queue of the closed one takes nothing of what is said to its successor."""
     session, thread, viewer = await new_session(runtime)
     for number in range(5):
         await say(thread, f"/do say {number}", f"input-{number}")

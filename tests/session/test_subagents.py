@@ -142,6 +142,7 @@ async def test_a_follow_up_waits_and_leaves_the_children_alone(runtime: ProfileR
 
 
 async def test_depth_and_number_are_bounded(house: House) -> None:
+    """ENV-12."""
     house.home("default", config="agent: {subagents: {depth: 1, at_once: 2}}\n")
     async with house.served():
         runtime = await house.runtime()
