@@ -47,6 +47,7 @@ class Page {
     this.unfold = element("button.unfold", { type: "button", "aria-controls": "side", onclick: () => this.fold(!document.body.classList.contains("folded")) }, text("sessions"));
     this.workspace = element("main.workspace");
     this.codeStyles = new CSSStyleSheet();
+    this.styles = "";
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.codeStyles];
     this.soon = new Soon(() => this.look().catch(() => undefined), 300);
   }
@@ -241,7 +242,8 @@ class Page {
   async render(markdown) {
     try {
       const { html, styles } = await this.gateway.call("render.markdown", { text: markdown });
-      this.codeStyles.replaceSync(styles);
+      // They are the same for every text; setting them makes the browser go through all that is shown.
+      if (styles !== this.styles) this.codeStyles.replaceSync((this.styles = styles));
       const parsed = new DOMParser().parseFromString(html, "text/html");
       const fragment = document.createDocumentFragment();
       fragment.append(...parsed.body.childNodes);

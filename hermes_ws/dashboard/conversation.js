@@ -124,7 +124,8 @@ export class Conversation extends EventTarget {
   /** @param {any} event the params of an `event` notification of this thread */
   apply(event) {
     const { type, payload } = event;
-    let touched = null;
+    /** @type {Item | Item[] | null} what is to be drawn anew; null for all */
+    let touched = [];
     switch (type) {
       case "execution.queued":
         this.pending = [...this.pending, { ...payload, status: "queued" }];
@@ -139,8 +140,8 @@ export class Conversation extends EventTarget {
         // One that was withdrawn before it began ends as well, beside the one that runs.
         if (this.execution && event.execution_generation !== this.execution.execution_generation) break;
         this.execution = null;
-        for (const item of this.items) if ("done" in item) item.done = true;
-        if (payload.outcome !== "completed") touched = this.outcome(event);
+        touched = this.finished();
+        if (payload.outcome !== "completed") touched.push(this.outcome(event));
         break;
       case "execution.lost":
         this.execution = null;
@@ -190,12 +191,10 @@ export class Conversation extends EventTarget {
         touched = this.connecting(payload.op_id, payload.targets.map((/** @type {any} */ target) => target.name).join(", "));
         break;
       case "connection.update":
-        touched = this.byId.get(`op-${payload.op_id}`) ?? null;
-        if (touched?.kind === "note" && payload.settled) touched.hint = `connection.${payload.settled_by ?? "settled"}`;
+        touched = this.hinted(payload.op_id, payload.settled && (payload.settled_by ?? "settled"));
         break;
       case "request.settled":
-        touched = this.byId.get(`op-${payload.id}`) ?? null;
-        if (touched?.kind === "note") touched.hint = `connection.${payload.state}`;
+        touched = this.hinted(payload.id, payload.state);
         break;
       case "usage.update":
         if (payload.context_tokens && payload.context_limit) this.context = { tokens: payload.context_tokens, limit: payload.context_limit };
@@ -211,6 +210,7 @@ export class Conversation extends EventTarget {
         this.execution = null;
         this.pending = [];
         this.cursor = `${payload.generation}:0`;
+        touched = null;
         break;
       case "session.info":
         this.revision = payload.revision;
@@ -227,6 +227,21 @@ export class Conversation extends EventTarget {
     return this.add({ kind: "note", id: `op-${id}`, level: "info", text: "connectionAsked", more: names, hint: "connection.open" });
   }
 
+  /** How that stands now. @param {string} id @param {string | false} state @returns {Item[]} */
+  hinted(id, state) {
+    const note = this.byId.get(`op-${id}`);
+    if (note?.kind !== "note") return [];
+    if (state) note.hint = `connection.${state}`;
+    return [note];
+  }
+
+  /** Nothing of an execution goes on after its end. @returns {Item[]} those that were not done */
+  finished() {
+    const open = this.items.filter((item) => "done" in item && !item.done);
+    for (const item of open) if ("done" in item) item.done = true;
+    return open;
+  }
+
   /** @param {any} event */
   outcome(event) {
     const { outcome, error } = event.payload;
@@ -241,8 +256,8 @@ export class Conversation extends EventTarget {
 
   /** @param {any} payload */
   complete(payload) {
-    if (payload.role === "tool") return null;
-    if (!payload.text && !this.byId.has(payload.message_id)) return null;
+    if (payload.role === "tool") return [];
+    if (!payload.text && !this.byId.has(payload.message_id)) return [];
     const item = this.message(payload.message_id, payload.role);
     return Object.assign(item, { text: payload.text, partial: payload.partial ?? false, done: true, attached: attachedOf(payload) });
   }
@@ -293,7 +308,7 @@ export class Conversation extends EventTarget {
     return item;
   }
 
-  /** @param {Item | Item[] | null} item the one that changed; null when more than one may have */
+  /** @param {Item | Item[] | null} item the one that changed; null when all may have */
   changed(item) {
     this.dispatchEvent(new CustomEvent("change", { detail: item }));
   }

@@ -2,6 +2,8 @@
 
 import { attached } from "./attached.js";
 import { element, put } from "./dom.js";
+import { Leaves } from "./leaves.js";
+import { MessageBody } from "./message_body.js";
 import { text } from "./texts.js";
 import { ToolCall } from "./tool_call.js";
 
@@ -25,18 +27,20 @@ export class Transcript {
     this.acts = acts;
     this.conversation = conversation;
     this.render = render;
-    this.list = element("ol.items");
     this.earlier = element("button.earlier", { type: "button", hidden: true, onclick: () => acts.earlier() }, text("more"));
     this.scroller = element(
       "div.transcript",
       { tabindex: "0", role: "log", "aria-live": "polite", "aria-label": text("agent") },
       this.earlier,
-      this.list,
     );
-    /** @type {Map<string, HTMLElement>} */
+    this.leaves = new Leaves(this.scroller, (id) => this.again(id), (id) => this.forget(id));
+    this.scroller.append(this.leaves.root);
+    /** Those on leaves that are not empty. @type {Map<string, HTMLElement>} */
     this.drawn = new Map();
     /** @type {Map<string, ToolCall>} */
     this.calls = new Map();
+    /** @type {Map<string, MessageBody>} */
+    this.bodies = new Map();
     /** @type {Set<any>} */
     this.stale = new Set();
     this.frame = 0;
@@ -54,7 +58,7 @@ export class Transcript {
     // Rows get their real height when they come into sight, and pictures when they have been fetched.
     new ResizeObserver(() => {
       if (this.along) this.scroller.scrollTop = this.scroller.scrollHeight;
-    }).observe(this.list);
+    }).observe(this.leaves.root);
   }
 
   /** Draw at most once a frame, however many pieces came. @param {any} item one, several, or null for all */
@@ -71,43 +75,72 @@ export class Transcript {
     const along = this.along;
     // Who reads along at the end keeps a bounded page; who looks further up keeps what they look at.
     if (along && this.conversation.items.length > MOST_ITEMS + SLACK) this.conversation.trim(MOST_ITEMS);
-    const before = this.list.firstElementChild;
+    const before = this.leaves.all[0];
     this.earlier.toggleAttribute("hidden", !this.conversation.more);
-    for (const [id, drawn] of this.drawn) {
-      if (!this.conversation.byId.has(id)) {
-        drawn.remove();
-        this.drawn.delete(id);
-        this.calls.delete(id);
-      }
-    }
+    const known = this.leaves.of;
+    if (known.size) this.front(known);
     for (const item of this.stale) this.patch(item);
     this.stale.clear();
-    this.order();
+    // Those whose items are gone go with them.
+    if (known.size !== this.conversation.items.length) {
+      for (const id of [...known.keys()]) if (!this.conversation.byId.has(id)) this.remove(id);
+    }
     if (along) this.scroller.scrollTop = this.scroller.scrollHeight;
     // Earlier messages came in above: what was seen stays where it was.
-    else if (before?.isConnected && before !== this.list.firstElementChild) {
+    else if (before?.root.isConnected && before !== this.leaves.all[0]) {
       this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight;
     }
   }
 
-  /** Rows are appended as they come; only a page of earlier ones has to go in front. */
-  order() {
-    const first = this.list.firstElementChild;
-    for (const item of this.conversation.items) {
-      const row = this.drawn.get(item.id);
-      if (!row || row === first) return;
-      this.list.insertBefore(row, first);
-    }
+  /** Rows are appended as they come; only a page of earlier ones has to go in front. @param {Map<string, any>} known */
+  front(known) {
+    const { items, byId } = this.conversation;
+    const end = items.findIndex((item) => known.has(item.id));
+    // Nothing that is here is left: what comes is another conversation.
+    if (end < 0) for (const id of [...known.keys()]) if (!byId.has(id)) this.remove(id);
+    if (end > 0) this.leaves.front(items.slice(0, end).map((item) => [item.id, this.row(item)]));
   }
+
+  /** @param {string} id */
+  remove(id) {
+    this.drawn.get(id)?.remove();
+    this.leaves.delete(id);
+    this.forget(id);
+  }
+
+  /** @param {string} id */
+  forget(id) {
+    for (const each of [this.drawn, this.calls, this.bodies]) each.delete(id);
+  }
+
+  /** A row of a leaf that is filled again. @param {string} id */
+  again(id) {
+    const item = this.conversation.byId.get(id);
+    if (!item) return null;
+    const row = this.row(item);
+    this.patch(item);
+    return row;
+  }
+
+  /** @param {any} item */
+  row(item) {
+    const row = element(`li.item.${item.kind}`, { "data-id": item.id });
+    this.drawn.set(item.id, row);
+    return row;
+  }
+
+  /** @param {HTMLElement} place @param {(near: boolean) => void} tell */
+  watch = (place, tell) => this.leaves.nearby.watch(place, tell);
 
   /** @param {any} item */
   patch(item) {
     if (!this.conversation.byId.has(item.id)) return;
     let row = this.drawn.get(item.id);
+    // What changes while its leaf is empty is drawn when that is filled.
+    if (!row && this.leaves.of.has(item.id)) return;
     if (!row) {
-      row = element(`li.item.${item.kind}`, { "data-id": item.id });
-      this.drawn.set(item.id, row);
-      this.list.append(row);
+      row = this.row(item);
+      this.leaves.append(item.id, row);
     }
     if (item.kind === "message") this.message(row, item);
     else if (item.kind === "reasoning") this.reasoning(row, item);
@@ -119,48 +152,34 @@ export class Transcript {
   message(row, item) {
     row.classList.toggle("user", item.role === "user");
     row.classList.toggle("writing", !item.done);
-    let body = row.querySelector(".body");
+    let body = this.bodies.get(item.id);
     if (!body) {
-      const who = element("span.who", {}, item.role === "user" ? text("you") : text("agent"));
-      body = element("div.body", { dir: "auto" });
+      const markdown = item.role === "user" ? null : this.render;
+      body = new MessageBody(element("div.body", { dir: "auto" }), markdown, this.watch);
+      this.bodies.set(item.id, body);
       const acts = element(
         "div.item-actions",
         {},
         item.role === "user" && element("button.link", { type: "button", onclick: () => this.acts.edit(item) }, text("edit")),
         element("button.link", { type: "button", onclick: () => this.acts.branch(item) }, text("branch")),
       );
-      row.append(who, body, acts);
+      put(row, element("span.who", {}, item.role === "user" ? text("you") : text("agent")), body.root, acts);
     }
     if (item.attached?.length && !row.querySelector(".attached")) {
-      body.after(element("ul.attached", {}, item.attached.map((/** @type {any} */ block) => element("li", {}, attached(block, this.acts.content)))));
+      body.root.after(element("ul.attached", {}, item.attached.map((/** @type {any} */ block) => element("li", {}, attached(block, this.acts.content)))));
     }
-    const last = body.lastChild;
-    if (!item.done || item.role === "user") {
-      // Plain text while it grows: only what is new is added.
-      if (last instanceof Text && body.childNodes.length === 1 && item.text.startsWith(last.data)) {
-        last.appendData(item.text.slice(last.data.length));
-      } else {
-        put(body, item.text);
-      }
-      return;
-    }
-    if (body.getAttribute("data-shown") === item.text) return;
-    if (!body.hasChildNodes()) put(body, item.text);
-    body.setAttribute("data-shown", item.text);
-    this.render(item.text).then((fragment) => {
-      if (fragment && body && body.getAttribute("data-shown") === item.text) {
-        body.classList.add("rendered");
-        put(body, fragment);
-        body.querySelectorAll("pre").forEach(copyable);
-      }
-    });
+    body.draw(item.text, item.done);
   }
 
   /** @param {HTMLElement} row @param {any} item */
   reasoning(row, item) {
-    const body = row.querySelector("pre") ?? element("pre", { dir: "auto" });
-    if (!row.contains(body)) row.append(element("details", {}, element("summary", {}, text("reasoning")), body));
-    put(body, item.text);
+    let body = this.bodies.get(item.id);
+    if (!body) {
+      body = new MessageBody(element("pre", { dir: "auto" }), null, this.watch);
+      this.bodies.set(item.id, body);
+      put(row, element("details", {}, element("summary", {}, text("reasoning")), body.root));
+    }
+    body.draw(item.text, item.done);
   }
 
   /** @param {HTMLElement} row @param {any} item */
@@ -179,15 +198,4 @@ export class Transcript {
     row.classList.add(item.level);
     put(row, element("p", { dir: "auto" }, text(item.text), item.more && `: ${item.more}`), item.hint && element("p.hint", { dir: "auto" }, text(item.hint)));
   }
-}
-
-/** @param {Element} block */
-function copyable(block) {
-  const button = element("button.copy", { type: "button" }, text("copy"));
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(block.querySelector("code")?.textContent ?? block.textContent ?? "");
-    put(button, text("copied"));
-    setTimeout(() => put(button, text("copy")), 1500);
-  });
-  block.append(button);
 }
