@@ -330,6 +330,31 @@ class TerminalExited(Result):
     signal: int | None = None
 
 
+class TerminalResized(Result):
+    """A terminal has another size, for all who look at it."""
+
+    terminal_id: str
+    rows: int
+    columns: int
+
+
+class ProcessWrote(Result):
+    """What a background process wrote, redacted, after what this follower already has. A gap in `offset` is what nobody
+    keeps any more."""
+
+    process_id: str
+    offset: int
+    text: str
+
+
+class ProcessEnded(Result):
+    """A background process that is followed has ended, and nothing of it follows."""
+
+    process_id: str
+    exit_code: int | None = None
+    signal: int | None = None
+
+
 class ProcessExited(Result):
     """A background process ended. `tail` is the end of what it wrote; without code and signal, how is not known."""
 
@@ -379,7 +404,10 @@ CATALOG: tuple[Event, ...] = (
     event("connection.update", ConnectionUpdate, live=True, doc="It was decided about a connection."),
     event("usage.update", UsageUpdate, doc="What one step consumed."),
     event("process.exited", ProcessExited, doc="A background process that the thread started has ended."),
+    event("process.output", ProcessWrote, live=True, doc="What a background process writes."),
+    event("process.ended", ProcessEnded, live=True, doc="A background process that is followed has ended."),
     event("terminal.output", TerminalOutput, live=True, doc="What a terminal shows."),
+    event("terminal.resized", TerminalResized, live=True, doc="A terminal has another size."),
     event("terminal.exited", TerminalExited, live=True, doc="A terminal came to its end."),
     event("status.update", StatusUpdate, doc="What an execution is waiting for."),
     event("notice", Notice, doc="A sentence for the person."),

@@ -48,6 +48,8 @@ export class Gateway extends EventTarget {
     this.instance = "";
     /** What this connection may do. @type {Set<string>} */
     this.rights = new Set();
+    /** Processes whose output is sent on this connection, and how many panels want it. @type {Map<string, number>} */
+    this.followed = new Map();
     this.ended = false;
     this.up = false;
     this.back = 0;

@@ -94,7 +94,6 @@ export class Pane {
   take(event) {
     if (event.type.startsWith("terminal.")) return this.terminals.take(event);
     if (event.type.startsWith("subagent.") || event.type.startsWith("execution.")) this.subagents.lookSoon();
-    if (event.type === "tool.complete" || event.type === "process.exited") this.processes.lookSoon();
     if (event.thread_id !== undefined && event.thread_id !== this.conversation.threadId) return;
     this.conversation.apply(event);
     if (event.type === "execution.finished") {
@@ -120,7 +119,7 @@ export class Pane {
     this.conversation.begin(snapshot);
     this.subagents.lookSoon();
     this.options.look();
-    this.processes.lookSoon();
+    this.processes.soon.ask();
     this.changes.lookSoon();
     this.terminals.resume().catch(() => undefined);
     return snapshot;

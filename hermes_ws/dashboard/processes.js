@@ -5,9 +5,6 @@ import { element, put, sync } from "./dom.js";
 import { Soon } from "./soon.js";
 import { text } from "./texts.js";
 
-/** Milliseconds between two looks while somebody looks on. */
-const LOOK_EVERY = 1000;
-
 /** Characters of one output that are shown, from its end. */
 const SHOWN = 65_536;
 
@@ -16,7 +13,8 @@ const NEAR = 40;
 
 /**
  * @typedef {import("../../clients/typescript/src/contract.ts").ProcessRow} Row
- * @typedef {{row: Row, made: HTMLElement, line: HTMLElement, output: HTMLElement, form: HTMLElement, text: string, have: number}} Shown
+ * @typedef {{row: Row, made: HTMLElement, line: HTMLElement, output: HTMLElement, form: HTMLElement, text: string, have: number,
+ *            followed: boolean}} Shown `have` counts the code points that came
  */
 
 export class Processes {
@@ -28,6 +26,8 @@ export class Processes {
   constructor(gateway, whose, unfolded = false) {
     this.gateway = gateway;
     this.whose = whose;
+    /** Whether it is a panel by itself, which nobody ends. */
+    this.alone = unfolded;
     /** @type {Map<string, Shown>} */
     this.shown = new Map();
     this.count = element("span.count");
@@ -36,15 +36,36 @@ export class Processes {
     this.root = element("details.processes", { hidden: true, open: unfolded }, element("summary", {}, text("processes"), " ", this.count), this.said, this.list);
     this.root.addEventListener("toggle", () => this.look());
     this.soon = new Soon(() => this.look(), 150);
-    this.timer = setInterval(() => document.hidden || (this.root.isConnected && this.root.hasAttribute("open") && this.look()), LOOK_EVERY);
+    /** Those whose output is to be drawn. @type {Set<Shown>} */
+    this.stale = new Set();
+    this.frame = 0;
+    const until = (this.over = new AbortController());
+    gateway.addEventListener("event", (event) => this.take(/** @type {CustomEvent} */ (event).detail), until);
+    // A new connection follows nothing yet.
+    gateway.addEventListener("ready", () => this.again(), until);
   }
 
   end() {
-    clearInterval(this.timer);
+    this.over.abort();
     this.soon.cancel();
+    for (const shown of this.shown.values()) this.follow(shown, false);
   }
 
-  lookSoon() {
+  /** @param {any} event */
+  take(event) {
+    const { type, payload, profile, session_id } = event;
+    if (this.alone && !this.root.isConnected) return this.end();
+    const shown = payload.process_id && this.shown.get(payload.process_id);
+    if (shown && type === "process.output") this.wrote(shown, payload);
+    else if (shown && type === "process.ended") this.soon.ask();
+    else if (type === "tool.complete" || type === "process.exited" || type === "sessions.changed") {
+      if (this.whose.session_id ? session_id === this.whose.session_id : profile === this.whose.profile) this.soon.ask();
+    }
+  }
+
+  again() {
+    for (const shown of this.shown.values()) shown.followed = false;
+    this.gateway.followed.clear();
     this.soon.ask();
   }
 
@@ -52,7 +73,6 @@ export class Processes {
     try {
       const { processes } = await this.gateway.call("process.list", this.whose);
       this.draw(processes);
-      await Promise.all([...this.shown.values()].map((shown) => this.follow(shown)));
     } catch {
       // Not connected: the page looks again when it is.
     }
@@ -82,6 +102,7 @@ export class Processes {
       element("span.soft", {}, how),
     );
     shown.form.toggleAttribute("hidden", !row.running);
+    this.follow(shown);
     return shown.made;
   }
 
@@ -112,28 +133,46 @@ export class Processes {
         element("button.stop", { type: "button", onclick: () => this.attempt(() => this.gateway.call("process.kill", { profile, process_id })) }, text("kill")),
     );
     const made = element("li", { "data-process": process_id }, element("details.card", {}, line, output, form));
-    made.firstElementChild?.addEventListener("toggle", () => this.look());
-    const shown = { row, made, line, output, form, text: "", have: 0 };
+    const shown = { row, made, line, output, form, text: "", have: 0, followed: false };
+    made.firstElementChild?.addEventListener("toggle", () => this.follow(shown));
     this.shown.set(process_id, shown);
     return shown;
   }
 
-  /** What was written since the last look, of those that are unfolded. @param {Shown} shown */
-  async follow(shown) {
-    const { row, output } = shown;
-    const unfolded = shown.made.firstElementChild?.hasAttribute("open");
-    const news = (row.characters ?? 0) - shown.have;
-    if (!unfolded || news <= 0) return;
-    const { offset, text: said } = await this.gateway.call("process.output", { profile: this.whose.profile, process_id: row.process_id, limit: Math.min(news, SHOWN) });
-    // The server counts code points. It may have written on between the two looks, and two looks may overlap.
+  /** What is unfolded is sent as it is written, from the last that is kept on. @param {Shown} shown @param {boolean} [wanted] */
+  follow(shown, wanted = shown.made.firstElementChild?.hasAttribute("open") ?? false) {
+    if (wanted === shown.followed) return;
+    shown.followed = wanted;
+    const { process_id } = shown.row;
+    // Two panels may show it, on one connection.
+    const { followed } = this.gateway;
+    const others = followed.get(process_id) ?? 0;
+    followed.set(process_id, Math.max(0, others + (wanted ? 1 : -1)));
+    if (!wanted && others > 1) return;
+    this.gateway.call("process.follow", { profile: this.whose.profile, process_id, follow: wanted }).catch(() => (shown.followed = false));
+  }
+
+  /** @param {Shown} shown @param {{offset: number, text: string}} piece */
+  wrote(shown, { offset, text: said }) {
+    // Offsets count code points, and what is sent again from the beginning was seen already.
     const points = [...said];
     if (offset + points.length <= shown.have) return;
     shown.text = offset <= shown.have ? shown.text + points.slice(shown.have - offset).join("") : said;
     shown.text = shown.text.slice(-SHOWN);
     shown.have = offset + points.length;
-    const along = output.scrollHeight - output.scrollTop - output.clientHeight < NEAR;
-    put(output, coloured(shown.text));
-    if (along) output.scrollTop = output.scrollHeight;
+    this.stale.add(shown);
+    this.frame ||= requestAnimationFrame(() => this.drawOutputs());
+  }
+
+  /** At most once a frame, however much is written. */
+  drawOutputs() {
+    this.frame = 0;
+    for (const { output, text: all } of this.stale) {
+      const along = output.scrollHeight - output.scrollTop - output.clientHeight < NEAR;
+      put(output, coloured(all));
+      if (along) output.scrollTop = output.scrollHeight;
+    }
+    this.stale.clear();
   }
 
   /** @param {() => Promise<unknown>} does */

@@ -57,8 +57,8 @@ export class Terminal {
     /** Code points that came; null before the first. @type {number | null} */
     this.seen = null;
     this.waiting = 0;
-    /** Counts the changes of its size from here: what a list said before one does not hold after it. */
-    this.changes = 0;
+    /** The room that was told last. */
+    this.room = "";
     this.ended = false;
     /** Whether questions of the program are answered from here: only one viewer may, and never to what is replayed. */
     this.answers = false;
@@ -171,6 +171,7 @@ export class Terminal {
     this.emulator.reset();
     this.seen = null;
     this.answers = false;
+    this.room = "";
     await this.gateway.call("terminal.attach", { terminal_id: this.id, profile: this.profile });
   }
 
@@ -216,15 +217,15 @@ export class Terminal {
     this.screen.soon();
   }
 
-  /** Make it as large as there is room, for all who look. */
-  async fit() {
+  /** Tell how much room there is here; who works in it decides, and all who look are told. @param {boolean} working */
+  async fit(working) {
     const room = this.screen.fits();
     if (!room || this.ended) return;
-    if (room.rows === this.emulator.rows && room.columns === this.emulator.cols) return;
-    this.sized(room.rows, room.columns);
-    this.changes += 1;
-    await this.gateway.call("terminal.resize", { terminal_id: this.id, profile: this.profile, ...room }).catch(() => undefined);
-    this.changes += 1;
+    const said = JSON.stringify([room, working]);
+    const fits = room.rows === this.emulator.rows && room.columns === this.emulator.cols;
+    if (said === this.room && (fits || !working)) return;
+    this.room = said;
+    await this.gateway.call("terminal.resize", { terminal_id: this.id, profile: this.profile, ...room, working }).catch(() => undefined);
   }
 
   /** Nothing of it follows; what it showed stays to be read. @param {string} said */

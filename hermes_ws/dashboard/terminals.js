@@ -3,8 +3,8 @@
 import { element, put } from "./dom.js";
 import { text } from "./texts.js";
 
-/** Milliseconds between two looks at which terminals there are, and how large: others open, close and resize them. */
-const LOOK_EVERY = 2000;
+/** Milliseconds between two looks at which terminals there are, and who looks at them; all else is told. */
+const LOOK_EVERY = 5000;
 
 /** Milliseconds after which a change of size is taken for the last one. */
 const SETTLED = 120;
@@ -53,21 +53,19 @@ export class Terminals {
     this.size = new ResizeObserver(() => {
       clearTimeout(settling);
       // Who only looks does not change the size for the one who works in it.
-      settling = setTimeout(() => this.mine() && this.terminal?.fit(), SETTLED);
+      settling = setTimeout(() => this.terminal?.fit(this.works()), SETTLED);
     });
     this.size.observe(this.place);
-    this.place.addEventListener("focusin", () => this.terminal?.fit());
+    this.place.addEventListener("focusin", () => this.terminal?.fit(true));
   }
 
   get terminal() {
     return this.shown.get(this.current);
   }
 
-  /** Whether this one is used here, or by nobody else. */
-  mine() {
-    const row = this.rows.find((each) => each.terminal_id === this.current);
-    const worked = document.hasFocus() && this.place.contains(document.activeElement);
-    return worked || (row?.viewers ?? 0) <= 1;
+  /** Whether somebody works in it here. */
+  works() {
+    return document.hasFocus() && this.place.contains(document.activeElement);
   }
 
   get session() {
@@ -111,14 +109,9 @@ export class Terminals {
   }
 
   async look() {
-    const changes = new Map([...this.shown].map(([id, terminal]) => [id, terminal.changes]));
     const { terminals } = await this.gateway.call("terminal.list", { profile: this.conversation.profile });
     this.rows = terminals.filter((row) => row.session_id === this.conversation.sessionId);
     const there = new Set(this.rows.map((row) => row.terminal_id));
-    for (const row of this.rows) {
-      const terminal = this.shown.get(row.terminal_id);
-      if (terminal?.changes === changes.get(row.terminal_id)) terminal?.sized(row.rows, row.columns);
-    }
     for (const [id, terminal] of this.shown) if (!there.has(id)) terminal.over(text("terminalGone"));
     this.draw();
   }
@@ -129,7 +122,11 @@ export class Terminals {
     if (!this.gateway.rights.has("terminal")) return;
     if (!this.shown.size && this.root.hidden) return;
     await this.look();
-    for (const row of this.rows) await this.shown.get(row.terminal_id)?.attach();
+    for (const row of this.rows) {
+      const terminal = this.shown.get(row.terminal_id);
+      terminal?.sized(row.rows, row.columns);
+      await terminal?.attach();
+    }
   }
 
   async open() {
@@ -154,6 +151,7 @@ export class Terminals {
     this.draw();
     this.terminal?.screen.soon();
     this.terminal?.focus();
+    this.terminal?.fit(this.works());
   }
 
   /** @param {{terminal_id: string, rows: number, columns: number}} row @returns {Promise<Terminal>} */
@@ -174,6 +172,7 @@ export class Terminals {
     const terminal = this.shown.get(event.payload.terminal_id);
     if (!terminal) return void this.early.push(event);
     if (event.type === "terminal.output") terminal.show(event.payload);
+    else if (event.type === "terminal.resized") terminal.sized(event.payload.rows, event.payload.columns);
     else {
       const { exit_code, signal } = event.payload;
       terminal.over(`[${signal ? `${text("bySignal")} ${signal}` : `${text("exitCode")} ${exit_code ?? "?"}`}]`);

@@ -14,7 +14,9 @@ from typing import Final, Literal, final
 from hermes_ws.journal.address import Address
 from hermes_ws.wire.frames import Frame, event_frame
 
-LiveKind = Literal["message.delta", "reasoning.delta", "tool.progress", "terminal.output", "subagent.progress"]
+LiveKind = Literal[
+    "message.delta", "reasoning.delta", "tool.progress", "terminal.output", "process.output", "subagent.progress"
+]
 
 LIVE_PIECE = 16 * 1024
 """Code points in one live event: at worst a tenth of what a frame may carry, so a long text goes in turns."""
@@ -37,6 +39,7 @@ _ID_FIELD: Final[Mapping[str, str]] = MappingProxyType(
         "reasoning.delta": "message_id",
         "tool.progress": "call_id",
         "terminal.output": "terminal_id",
+        "process.output": "process_id",
         "subagent.progress": "subagent_id",
     }
 )

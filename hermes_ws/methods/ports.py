@@ -56,7 +56,11 @@ class Attachment(Protocol):
         ...
 
     def look(self, tail: ThreadTail) -> None:
-        """Send what a terminal shows, from the first that is kept on, until it ends."""
+        """Send what a terminal shows or a process writes, from the first that is kept on, until it ends."""
+        ...
+
+    def look_away(self, tail: ThreadTail) -> None:
+        """Send no more of that."""
         ...
 
     def attached_to(self, session_id: str) -> bool:

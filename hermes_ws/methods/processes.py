@@ -8,10 +8,13 @@ import trio
 
 from hermes_ws.contract.errors import LimitReached
 from hermes_ws.contract.methods.processes import (
+    PROCESS_FOLLOW,
     PROCESS_INPUT,
     PROCESS_KILL,
     PROCESS_LIST,
     PROCESS_OUTPUT,
+    ProcessFollowed,
+    ProcessFollowParams,
     ProcessInputParams,
     ProcessKilled,
     ProcessList,
@@ -42,6 +45,17 @@ async def output(call: ProfileCall, params: ProcessOutputParams) -> ProcessOutpu
     kept = call.runtime.ongoing.processes.output(None, params.process_id)
     text = kept.text[-params.limit :]
     return kept.model_copy(update={"text": text, "offset": kept.offset + len(kept.text) - len(text)})
+
+
+@handles(PROCESS_FOLLOW)
+async def follow(call: ProfileCall, params: ProcessFollowParams) -> ProcessFollowed:
+    """The reply comes before the first output."""
+    tail = call.runtime.ongoing.processes.tail(params.process_id)
+    if params.follow:
+        call.after_reply(lambda: call.attachment.look(tail))
+    else:
+        call.attachment.look_away(tail)
+    return ProcessFollowed(process_id=params.process_id, following=params.follow)
 
 
 @handles(PROCESS_INPUT)

@@ -56,6 +56,7 @@ async def open_terminal(call: ProfileCall, params: TerminalOpenParams) -> Termin
     size = Size(params.rows, params.columns)
     running = await backend.open(command, cwd, env=KIND, terminal=size)
     terminal = await terminals.add(scope, params.session_id, command, cwd, size, running)
+    await terminal.room(call.attachment.id, size, working=True)
     _look(call, terminal.tail)
     return TerminalOpened(terminal_id=terminal.terminal_id, profile=scope.profile.text, cwd=str(cwd))
 
@@ -70,14 +71,19 @@ async def attach(call: ProfileCall, params: TerminalParams) -> TerminalDone:
 @handles(TERMINAL_INPUT)
 async def type_in(call: ProfileCall, params: TerminalInputParams) -> TerminalDone:
     """Type."""
-    await call.runtime.ongoing.terminals.input(params.terminal_id, params.data)
+    await call.runtime.ongoing.terminals.input(params.terminal_id, params.data, viewer=call.attachment.id)
     return TerminalDone(terminal_id=params.terminal_id)
 
 
 @handles(TERMINAL_RESIZE)
 async def resize(call: ProfileCall, params: TerminalResizeParams) -> TerminalDone:
-    """Change its size."""
-    await call.runtime.ongoing.terminals.resize(params.terminal_id, Size(params.rows, params.columns))
+    """Tell how much room the caller has for it."""
+    await call.runtime.ongoing.terminals.resize(
+        params.terminal_id,
+        Size(params.rows, params.columns),
+        viewer=call.attachment.id,
+        working=params.working,
+    )
     return TerminalDone(terminal_id=params.terminal_id)
 
 

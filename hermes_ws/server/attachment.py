@@ -60,12 +60,17 @@ class Attached:
         self.connection.subscribe(thread.tail, start, marks, page)
 
     def look(self, tail: ThreadTail) -> None:
-        """Send what a terminal shows. It has no committed events, so nothing is ever read from a database."""
+        """Send what a terminal shows or a process writes. There are no committed events, so nothing is ever read from a
+        database."""
 
         async def page(after: Cursor, budget: int) -> Page:
             return Page((), after)
 
         self.connection.subscribe(tail, Cursor(tail.generation, tail.head), LiveMarks(), page)
+
+    def look_away(self, tail: ThreadTail) -> None:
+        """Send no more of that."""
+        self.connection.unsubscribe(tail.address)
 
     def attached_to(self, session_id: str) -> bool:
         """Whether this connection listens to a thread of the session now."""

@@ -16,16 +16,18 @@ import trio
 
 from hermes_ws.agent.deeds import Background
 from hermes_ws.contract.errors import HermesError, LimitReached, NotFound
-from hermes_ws.contract.events import ProcessExited
+from hermes_ws.contract.events import ProcessEnded, ProcessExited
 from hermes_ws.contract.methods.processes import ProcessOutput, ProcessRow
-from hermes_ws.journal.address import ThreadKey
+from hermes_ws.journal.address import Address, ThreadKey
 from hermes_ws.journal.database import Database
+from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.scope.terminal import TerminalPolicy
 from hermes_ws.session import identifiers
 from hermes_ws.session.safe import emptied_policy
 from hermes_ws.session.text_stream import TextStream
 from hermes_ws.warden.running import Running
+from hermes_ws.wire.frames import event_frame
 
 RUNNING = 32
 """Background processes of one profile at once: each has pipes, a process and a task."""
@@ -51,7 +53,7 @@ class Home(Protocol):
 
 @final
 class Process:
-    """One of them: running, then ended."""
+    """One of them: running, then ended. `tail` is what those who follow it get."""
 
     def __init__(self, process_id: str, key: ThreadKey, command: str, scope: ProfileScope, running: Running) -> None:
         self.process_id = process_id
@@ -67,6 +69,8 @@ class Process:
         self.kept = ""
         self.total = 0
         self.redact = scope.secrets.redact
+        self.tail = ThreadTail(Address(scope.profile.text, key.session_id, process_id))
+        self.tail.live_begin("process.output", process_id)
         self._stream = TextStream(scope.secrets.redactor(), self._keep)
 
     def feed(self, data: bytes) -> None:
@@ -76,6 +80,20 @@ class Process:
     def flush(self) -> None:
         """It writes nothing any more."""
         self._stream.flush()
+
+    def farewell(self) -> None:
+        """It has ended: those who follow it are told after what they have not read yet."""
+        told = ProcessEnded(process_id=self.process_id, exit_code=self.exit_code, signal=self.signal)
+        self.tail.farewell = event_frame(
+            {
+                "type": "process.ended",
+                "profile": self.tail.address.profile,
+                "session_id": self.key.session_id,
+                "ts": time.time(),
+                "payload": told.model_dump(mode="json"),
+            }
+        )
+        self.tail.notify()
 
     def background(self) -> Background:
         """What a turn sees of it."""
@@ -98,6 +116,7 @@ class Process:
     def _keep(self, text: str) -> None:
         self.total += len(text)
         self.kept = (self.kept + text)[-OUTPUT_CHARACTERS:]
+        self.tail.live_append("process.output", self.process_id, text)
 
 
 @final
@@ -146,6 +165,10 @@ class Processes:
         begin = process.total - len(process.kept)
         return ProcessOutput(process_id=process_id, offset=begin, text=process.kept, running=not process.gone.is_set())
 
+    def tail(self, process_id: str) -> ThreadTail:
+        """What to follow to get what it writes as it comes. Raises `NotFound`."""
+        return self._find(None, process_id).tail
+
     async def write(self, session_id: str | None, process_id: str, text: str) -> None:
         """Write to its input. Raises `NotFound`, also when it has ended."""
         await self._find(session_id, process_id).running.send(text.encode(errors="replace"))
@@ -190,6 +213,7 @@ class Processes:
             await process.running.aclose()
             process.flush()
             process.gone.set()
+            process.farewell()
         self._forget()
         told = ProcessExited(
             process_id=process.process_id,

@@ -15,7 +15,7 @@ from typing import Protocol, final
 import trio
 
 from hermes_ws.contract.errors import HermesError, LimitReached, NotFound
-from hermes_ws.contract.events import TerminalExited
+from hermes_ws.contract.events import TerminalExited, TerminalResized
 from hermes_ws.contract.methods.terminals import TerminalRow
 from hermes_ws.journal.address import Address
 from hermes_ws.journal.tail import ThreadTail
@@ -30,6 +30,10 @@ from hermes_ws.wire.frames import event_frame
 
 OPEN = 16
 """Terminals of one profile at once: more than anybody has windows."""
+
+
+ROOMS_KEPT = 64
+"""Viewers of a terminal whose room is remembered; of more, those that came first have to say it again."""
 
 
 class Home(Protocol):
@@ -58,6 +62,11 @@ class Terminal:
         self.command = tuple(command)
         self.cwd = cwd
         self.size = size
+        self.rooms: dict[str, Size] = {}
+        """How much room each viewer has for it, by the viewer's connection."""
+        self.works: str | None = None
+        """The viewer who last typed or said to work in it, who decides the size."""
+        self._sizing = trio.Lock()
         self.running = running
         self.started_at = time.time()
         self.gone = trio.Event()
@@ -68,6 +77,28 @@ class Terminal:
     def feed(self, data: bytes) -> None:
         """More of what it shows."""
         self._stream.feed(data)
+
+    async def room(self, viewer: str, size: Size, *, working: bool) -> None:
+        """A viewer has so much room. It becomes the size when that viewer works in it, or nobody else looks."""
+        self.rooms.pop(viewer, None)
+        self.rooms[viewer] = size
+        if len(self.rooms) > ROOMS_KEPT:
+            del self.rooms[next(iter(self.rooms))]
+        if working or self.works in (None, viewer) or self.tail.statistics().listeners <= 1:
+            await self.works_in(viewer)
+
+    async def works_in(self, viewer: str) -> None:
+        """From now on this viewer decides the size."""
+        self.works = viewer
+        async with self._sizing:
+            # Whoever works by now: one who was overtaken while this waited changes nothing.
+            size = self.rooms.get(self.works)
+            if size is None or size == self.size:
+                return
+            await self.running.resize(size.rows, size.columns)
+            self.size = size
+            told = TerminalResized(terminal_id=self.terminal_id, rows=size.rows, columns=size.columns)
+            self.tail.tell("terminal.resized", told)
 
     def farewell(self, exit_code: int | None, signal: int | None) -> None:
         """It has ended: viewers are told after what they have not seen yet."""
@@ -148,15 +179,16 @@ class Terminals:
             raise NotFound(f"There is no terminal {terminal_id}, or it has ended.")
         return terminal
 
-    async def input(self, terminal_id: str, text: str) -> None:
-        """Type. Returns when it was taken. Raises `NotFound`."""
-        await self.get(terminal_id).running.send(text.encode("utf-8", "surrogatepass"))
-
-    async def resize(self, terminal_id: str, size: Size) -> None:
-        """Change its size; the program is told. Raises `NotFound`."""
+    async def input(self, terminal_id: str, text: str, *, viewer: str | None = None) -> None:
+        """Type. Returns when it was taken; a viewer's size holds from before that on. Raises `NotFound`."""
         terminal = self.get(terminal_id)
-        await terminal.running.resize(size.rows, size.columns)
-        terminal.size = size
+        if viewer is not None:
+            await terminal.works_in(viewer)
+        await terminal.running.send(text.encode("utf-8", "surrogatepass"))
+
+    async def resize(self, terminal_id: str, size: Size, *, viewer: str = "", working: bool = True) -> None:
+        """Tell how much room a viewer has; see `Terminal.room`. Raises `NotFound`."""
+        await self.get(terminal_id).room(viewer, size, working=working)
 
     async def close(self, terminal_id: str) -> None:
         """End it and all that runs in it, and return when that is so. Raises `NotFound`."""

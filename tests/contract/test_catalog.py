@@ -45,8 +45,22 @@ def test_no_two_events_have_one_type() -> None:
 
 def test_the_live_events_are_those_that_come_again_whole() -> None:
     live = {each.type for each in CATALOG if each.live}
-    texts = {"message.delta", "reasoning.delta", "tool.progress", "terminal.output", "subagent.progress"}
-    assert live == {*texts, "terminal.exited", "connection.update", "tool.generating"}
+    texts = {
+        "message.delta",
+        "reasoning.delta",
+        "tool.progress",
+        "terminal.output",
+        "process.output",
+        "subagent.progress",
+    }
+    assert live == {
+        *texts,
+        "terminal.exited",
+        "terminal.resized",
+        "process.ended",
+        "connection.update",
+        "tool.generating",
+    }
 
 
 def test_the_document_names_every_method_event_and_question() -> None:

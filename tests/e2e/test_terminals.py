@@ -96,9 +96,14 @@ def test_a_person_types_to_a_background_process_and_one_that_does_not_read_holds
     client = shared_server.connect()
     session = client.call("session.create", profile="second")["session_id"]
     name = started(client, session, "read line; echo got $line; read more; sleep 1000")
+    other = shared_server.connect()
+    for each in (client, other):
+        assert each.call("process.follow", process_id=name)["following"] is True
     client.call("process.input", process_id=name, text="these words\n")
-    while "got these words" not in client.call("process.output", process_id=name)["text"]:
-        pass
+    for each in (client, other):
+        wrote = each.until(lambda event: "got these words" in event["payload"].get("text", ""))
+        assert (wrote["type"], wrote["payload"]["process_id"]) == ("process.output", name)
+    assert other.call("process.follow", process_id=name, follow=False)["following"] is False
     client.call("process.input", process_id=name, text="then nothing\n")
     with pytest.raises(Refused) as caught:
         for _ in range(20):
@@ -108,6 +113,12 @@ def test_a_person_types_to_a_background_process_and_one_that_does_not_read_holds
         client.call("process.input", profile="default", process_id=name, text="x")
     assert stranger.value.type == "profile_mismatch"
     client.call("process.kill", process_id=name)
+    ended = client.until(lambda event: event["type"] == "process.ended")
+    assert ended["payload"]["signal"] is not None
+    other.call("process.list", profile="second")
+    assert "process.ended" not in {event["type"] for event in other.events}
+    client.call("process.follow", process_id=name)
+    client.until(lambda event: event["type"] == "process.ended" and event is not ended)
     with pytest.raises(Refused) as ended:
         client.call("process.input", process_id=name, text="x")
     assert ended.value.type == "not_found"

@@ -128,6 +128,7 @@ class Looker:
 
     def __init__(self, terminal: Terminal) -> None:
         self.text = ""
+        self.sizes: list[tuple[int, int]] = []
         self._tail = terminal.tail
         self._marks = LiveMarks()
         self._news = trio.Event()
@@ -141,7 +142,9 @@ class Looker:
             while True:
                 self._news = trio.Event()
                 taken = self._tail.take(Cursor(0, 0), self._marks, 1 << 20)
-                self.text += "".join(json.loads(each.json)["params"]["payload"]["text"] for each in taken.frames)
+                told = [json.loads(each.json)["params"]["payload"] for each in taken.frames]
+                self.text += "".join(each.get("text", "") for each in told)
+                self.sizes += [(each["rows"], each["columns"]) for each in told if "rows" in each]
                 if words in self.text:
                     return
                 await self._news.wait()
@@ -174,6 +177,38 @@ async def test_a_terminal_shows_the_same_to_all_who_look_and_takes_keys_and_size
     assert b'"exit_code":5' in terminal.tail.farewell.json.replace(b" ", b"")
     with pytest.raises(errors.NotFound):
         await runtime.ongoing.terminals.input(name, "more")
+
+
+async def test_who_last_worked_in_a_terminal_decides_its_size(runtime: ProfileRuntime) -> None:
+    """However many look, and in whatever order their windows change: nobody who only looks moves who types."""
+    terminals = runtime.ongoing.terminals
+    terminal = await open_terminal(runtime, "/bin/cat")
+    name = terminal.terminal_id
+    lookers = [Looker(terminal), Looker(terminal)]
+
+    def size() -> tuple[int, int]:
+        (row,) = terminals.rows()
+        return row.rows, row.columns
+
+    await terminals.resize(name, Size(30, 100), viewer="one")
+    await terminals.resize(name, Size(20, 60), viewer="two", working=False)
+    assert size() == (30, 100)
+    await terminals.input(name, "x", viewer="two")
+    assert size() == (20, 60)
+    await terminals.resize(name, Size(31, 101), viewer="one", working=False)
+    assert size() == (20, 60)
+    await terminals.resize(name, Size(21, 61), viewer="two", working=False)
+    assert size() == (21, 61)
+    async with trio.open_nursery() as nursery:
+        for turn in range(10):
+            nursery.start_soon(lambda turn=turn: terminals.input(name, "x", viewer=("one", "two")[turn % 2]))
+    assert size() == ({"one": (31, 101), "two": (21, 61)}[terminal.works or ""])
+    await terminals.input(name, "end of it\n", viewer="one")
+    assert size() == (31, 101)
+    for looker in lookers:
+        await looker.until("end of it")
+        assert looker.sizes[-1] == (31, 101)
+    await terminals.close(name)
 
 
 async def test_control_keys_reach_the_foreground_job_and_closing_ends_a_stubborn_shell(runtime: ProfileRuntime) -> None:

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "867f63664e31c8c9";
+export const CONTRACT_DIGEST = "f371f5fbba0c3531";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1193,6 +1193,13 @@ export interface Pong {
   ok?: boolean;
 }
 
+/** A background process that is followed has ended, and nothing of it follows. */
+export interface ProcessEnded {
+  process_id: string;
+  exit_code?: number | null;
+  signal?: number | null;
+}
+
 /** A background process ended. `tail` is the end of what it wrote; without code and signal, how is not known. */
 export interface ProcessExited {
   process_id: string;
@@ -1200,6 +1207,19 @@ export interface ProcessExited {
   exit_code?: number | null;
   signal?: number | null;
   tail?: string;
+}
+
+/** Whether it is followed from now on, or no longer. */
+export interface ProcessFollowParams {
+  process_id: string;
+  profile?: string | null;
+  follow?: boolean;
+}
+
+/** Whether it is followed now. */
+export interface ProcessFollowed {
+  process_id: string;
+  following: boolean;
 }
 
 /** What it reads from its standard input; a line ends with a newline. */
@@ -1264,6 +1284,13 @@ export interface ProcessRow {
 /** It was taken. */
 export interface ProcessWritten {
   process_id: string;
+}
+
+/** What a background process wrote, redacted, after what this follower already has. A gap in `offset` is what nobody keeps any more. */
+export interface ProcessWrote {
+  process_id: string;
+  offset: number;
+  text: string;
 }
 
 /** A new profile with parts of another. Memory, files, secrets and sessions come along only when they are named. */
@@ -2140,10 +2167,18 @@ export interface TerminalParams {
   profile?: string | null;
 }
 
-/** Its new size. There is one size, however many look. */
+/** The room that there is for it. A terminal has one size, however many look: it is that of who last typed into it or said to be `working` in it. Without that the room is remembered for when its viewer types, and counts at once where nobody else looks. */
 export interface TerminalResizeParams {
   terminal_id: string;
   profile?: string | null;
+  rows: number;
+  columns: number;
+  working?: boolean;
+}
+
+/** A terminal has another size, for all who look at it. */
+export interface TerminalResized {
+  terminal_id: string;
   rows: number;
   columns: number;
 }
@@ -2521,6 +2556,8 @@ export interface RpcMethods {
   "model.options": { params: OptionsParams; result: ModelOptions };
   /** Store the key of a provider in the profile's .env; it cannot be read back. */
   "model.save_key": { params: SaveKeyParams; result: KeySaved };
+  /** Have what a background process writes sent as it comes, as `process.output`: the last of what it wrote first, and `process.ended` at the end. */
+  "process.follow": { params: ProcessFollowParams; result: ProcessFollowed };
   /** Write to the standard input of a background process; the reply comes when it was taken. */
   "process.input": { params: ProcessInputParams; result: ProcessWritten };
   /** End a background process and all that it started; the reply comes when they are gone. */
@@ -2659,7 +2696,7 @@ export interface RpcMethods {
   "terminal.list": { params: TerminalListParams; result: TerminalList };
   /** Open a terminal (of the kind `xterm-256color`) and look at it. What is shown in it is neither redacted nor stored. */
   "terminal.open": { params: TerminalOpenParams; result: TerminalOpened };
-  /** Change the size of a terminal, for all who look at it. */
+  /** Tell how much room there is for a terminal. Who works in it decides its size, for all who look at it. */
   "terminal.resize": { params: TerminalResizeParams; result: TerminalDone };
   /** Begin another line of conversation in a session; it runs beside the others. */
   "thread.create": { params: CreateThreadParams; result: ThreadCreated };
@@ -2795,8 +2832,14 @@ export interface BackendGatewayEventMap {
   "usage.update": UsageUpdate;
   /** A background process that the thread started has ended. */
   "process.exited": ProcessExited;
+  /** What a background process writes. Live: without a cursor. */
+  "process.output": ProcessWrote;
+  /** A background process that is followed has ended. Live: without a cursor. */
+  "process.ended": ProcessEnded;
   /** What a terminal shows. Live: without a cursor. */
   "terminal.output": TerminalOutput;
+  /** A terminal has another size. Live: without a cursor. */
+  "terminal.resized": TerminalResized;
   /** A terminal came to its end. Live: without a cursor. */
   "terminal.exited": TerminalExited;
   /** What an execution is waiting for. */

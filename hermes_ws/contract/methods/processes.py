@@ -61,6 +61,19 @@ class ProcessOutputParams(ProcessParams):
     limit: int = Field(default=65_536, ge=1, le=262_144)
 
 
+class ProcessFollowParams(ProcessParams):
+    """Whether it is followed from now on, or no longer."""
+
+    follow: bool = True
+
+
+class ProcessFollowed(Result):
+    """Whether it is followed now."""
+
+    process_id: str
+    following: bool
+
+
 class ProcessOutput(Result):
     """The end of what a process wrote, redacted. `offset` counts the characters before `text`."""
 
@@ -110,6 +123,18 @@ PROCESS_OUTPUT = method(
     order=Order.FREE,
     errors=(NotFound,),
     doc="The end of what a background process wrote.",
+)
+
+PROCESS_FOLLOW = method(
+    "process.follow",
+    ProcessFollowParams,
+    ProcessFollowed,
+    scope=Scope.PROFILE,
+    right=Right.OBSERVE,
+    order=Order.PROFILE,
+    errors=(NotFound,),
+    doc="Have what a background process writes sent as it comes, as `process.output`: the last of what it wrote first, "
+    "and `process.ended` at the end.",
 )
 
 PROCESS_INPUT = method(

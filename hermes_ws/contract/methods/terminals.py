@@ -69,10 +69,13 @@ class TerminalInputParams(TerminalParams):
 
 
 class TerminalResizeParams(TerminalParams):
-    """Its new size. There is one size, however many look."""
+    """The room that there is for it. A terminal has one size, however many look: that of who last typed into it or said
+    to be `working` in it. Without that the room is remembered for when its viewer types, and counts at once where nobody
+    else looks."""
 
     rows: Cells
     columns: Cells
+    working: bool = True
 
 
 class TerminalDone(Result):
@@ -148,7 +151,7 @@ TERMINAL_RESIZE = method(
     right=Right.TERMINAL,
     order=Order.PROFILE,
     errors=(NotFound,),
-    doc="Change the size of a terminal, for all who look at it.",
+    doc="Tell how much room there is for a terminal. Who works in it decides its size, for all who look at it.",
 )
 
 TERMINAL_CLOSE = method(
