@@ -101,10 +101,11 @@ class ContinueResult(Params):
 
 
 class VaultUnlockParams(Asked):
-    """Which vault is locked, and under which name a person knows it."""
+    """Which vault is locked, and under which name a person knows it. `problem` is why it is asked again."""
 
     backend: str
     display_name: str
+    problem: str | None = None
 
 
 class VaultLoginParams(Asked):

@@ -1,9 +1,10 @@
 // The page: sign in, connect, and put the parts together.
 
+import { Asking } from "./asking.js";
 import { element, put } from "./dom.js";
 import { Gateway, Unknown } from "./gateway.js";
 import { Inbox } from "./inbox.js";
-import { Listing, PAGE, search } from "./listing.js";
+import { Listing, PAGE, search, titled } from "./listing.js";
 import { manage } from "./manage.js";
 import { Notices } from "./notices.js";
 import { Pane } from "./pane.js";
@@ -27,7 +28,7 @@ class Page {
     this.list = new SessionList({
       open: (row, beside) => this.open(row, beside),
       filtered: () => this.filter(),
-      search: (query) => search(this.gateway, [...this.profile.options].map((option) => option.value), query),
+      search: (query) => this.search(query),
       older: () => this.look(true),
     });
     this.listing = new Listing(this.gateway);
@@ -38,6 +39,13 @@ class Page {
       (id, result) => this.gateway.call("question.answer", { id, result }),
       (session_id, profile) => this.open({ session_id, profile }, false),
     );
+    this.asking = new Asking(this.gateway, this.inbox, {
+      title: (id) => {
+        const row = this.list.rows.find((each) => each.session_id === id);
+        return row ? (row.title ?? row.preview ?? "") : null;
+      },
+      fresh: ({ id, profile, session_id }) => this.notices.tell({ id, profile }, () => this.open({ session_id, profile }, false)),
+    });
     this.state = element("p.connection", { role: "status", "aria-live": "polite" });
     this.profile = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": text("newSessionIn") }));
     this.agent = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": text("agentFor"), hidden: true }));
@@ -83,7 +91,7 @@ class Page {
     this.gateway.addEventListener("state", (event) => this.stands(/** @type {CustomEvent} */ (event).detail));
     this.gateway.addEventListener("ready", (event) => this.ready(/** @type {CustomEvent} */ (event).detail));
     this.gateway.addEventListener("event", (event) => this.take(/** @type {CustomEvent} */ (event).detail));
-    this.gateway.addEventListener("question", (event) => this.ask(/** @type {CustomEvent} */ (event).detail));
+    this.gateway.addEventListener("question", (event) => this.asking.take(/** @type {CustomEvent} */ (event).detail));
     document.addEventListener("visibilitychange", () => document.hidden || this.look());
     setInterval(() => document.hidden || this.look(), LOOK_EVERY);
     this.gateway.open();
@@ -109,53 +117,24 @@ class Page {
     if (this.panes.length) put(this.state, text("catchingUp"));
     await this.look();
     this.inbox.renewed();
+    this.asking.soon.ask();
     await Promise.all(this.panes.map((pane) => pane.resume().catch((/** @type {Error} */ error) => pane.problem(error.message))));
     put(this.state, text(restarted ? "restarted" : "connected"));
   }
 
   /** @param {any} event */
   take(event) {
-    if (event.type === "request.cancel" || event.type === "request.settled") this.settled(event.payload.id);
+    if (event.type === "request.cancel") this.asking.settled(event.payload.id, event.payload.reason);
+    if (event.type === "request.settled") this.asking.settled(event.payload.id, event.payload.state);
     if (event.type === "profiles.changed") this.profiles();
     if (event.type === "sessions.changed" || event.type.startsWith("execution.")) {
       const changed = event.payload.session_id ?? event.session_id;
+      this.asking.soon.ask();
       if (changed) this.listing.touched.add(changed);
       else this.listing.forget();
       this.lookSoon();
     }
     for (const pane of this.panes) if (pane.sessionId === event.session_id) pane.take(event);
-  }
-
-  /** @param {string} id */
-  settled(id) {
-    if (this.asking.has(id)) this.answered.add(id);
-    this.inbox.remove(id);
-  }
-
-  /** @param {{id: string, kind: string, params: any}} question */
-  async ask(question) {
-    const { session_id } = question.params;
-    const fresh = !this.inbox.questions.has(question.id);
-    this.asking.add(question.id);
-    const { profile, title } = await this.whose(session_id);
-    this.asking.delete(question.id);
-    // It may have been answered elsewhere while that was looked up.
-    if (this.answered.delete(question.id)) return;
-    if (fresh) this.notices.tell({ id: question.id, profile }, () => this.open({ session_id, profile }, false));
-    this.inbox.add({ ...question, profile, title });
-  }
-
-  /** Questions whose profile is looked up, and those of them that were settled meanwhile. @type {Set<string>} */
-  asking = new Set();
-  /** @type {Set<string>} */
-  answered = new Set();
-
-  /** Of which profile a session is; the list may not hold it. @param {string} session_id @returns {Promise<{profile: string, title: string}>} */
-  async whose(session_id) {
-    const row = this.list.rows.find((each) => each.session_id === session_id);
-    if (row) return { profile: row.profile, title: row.title ?? row.preview ?? "" };
-    const told = await this.gateway.call("session.info", { session_id }).catch(() => null);
-    return { profile: told?.profile ?? "", title: told?.title ?? "" };
   }
 
   // --- sessions ------------------------------------------------------------------------------------------------------
@@ -167,6 +146,13 @@ class Page {
     const { filter } = this.list;
     const { rows, more } = await this.listing.look(filter, this.wanted);
     if (filter === this.list.filter) this.list.set(rows, more);
+  }
+
+  /** In titles and in messages. @param {string} query */
+  async search(query) {
+    const profiles = [...this.profile.options].map((option) => option.value);
+    const [rows, hits] = await Promise.all([titled(this.gateway, this.list.filter, query), search(this.gateway, profiles, query)]);
+    return { titled: rows, hits };
   }
 
   async filter() {

@@ -68,6 +68,19 @@ export class Listing {
 }
 
 /**
+ * Those whose titles have the words, of all that there are.
+ * @param {import("./gateway.js").Gateway} gateway
+ * @param {Filter} filter
+ * @param {string} query
+ * @returns {Promise<Row[]>}
+ */
+export async function titled(gateway, filter, query) {
+  const state = filter === "all" || filter === "archived" ? null : filter;
+  const told = await gateway.call("session.list", { profile: "*", limit: PAGE, query, state, archived: filter === "archived" }).catch(() => ({ sessions: [] }));
+  return filter === "archived" ? told.sessions.filter((row) => row.archived) : told.sessions;
+}
+
+/**
  * In the messages of all profiles; each is asked by itself, and a session is told once.
  * @param {import("./gateway.js").Gateway} gateway
  * @param {string[]} profiles

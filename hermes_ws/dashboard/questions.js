@@ -67,6 +67,7 @@ const BODIES = {
   "vault.unlock_prompt": ({ params }, settle) => [
     element("h3", {}, text("vaultUnlock")),
     element("p", { dir: "auto" }, visible(params.display_name)),
+    params.problem && element("p.problem", { role: "alert", dir: "auto" }, visible(params.problem)),
     ...value(text("vaultPassword"), settle, text("unlock")),
   ],
   "vault.save_login": ({ params }, settle) => {

@@ -39,7 +39,7 @@ const STEPS = Object.freeze(
 export class SessionList {
   /**
    * @param {{open: (row: {session_id: string, profile: string}, beside: boolean) => void, filtered: () => void,
-   *          search: (query: string) => Promise<Hit[]>, older: () => void}} page
+   *          search: (query: string) => Promise<{titled: Row[], hits: Hit[]}>, older: () => void}} page
    */
   constructor(page) {
     this.page = page;
@@ -47,6 +47,8 @@ export class SessionList {
     this.rows = [];
     /** @type {Hit[]} */
     this.hits = [];
+    /** Those with the words in their titles, also where the list does not reach. @type {Row[]} */
+    this.titled = [];
     this.more = false;
     /** Rows that there were when older ones were asked for: until there are others, they are not asked for again. */
     this.asked = -1;
@@ -67,6 +69,7 @@ export class SessionList {
     search.addEventListener("input", () => {
       this.query = search.value.trim().toLowerCase();
       this.hits = [];
+      this.titled = [];
       this.draw();
       this.lookInMessages();
     });
@@ -124,15 +127,23 @@ export class SessionList {
     if (this.query.length < SHORTEST) return;
     const asked = this.query;
     this.searching = setTimeout(async () => {
-      const hits = await this.page.search(asked);
+      const { titled, hits } = await this.page.search(asked);
       if (asked !== this.query) return;
+      this.titled = titled;
       this.hits = hits;
       this.draw();
     }, SETTLED);
   }
 
+  /** Those of the list that fit what is searched, and those that the server found beyond it. */
+  fitting() {
+    const found = this.rows.filter((row) => `${row.title ?? ""} ${row.preview} ${row.profile}`.toLowerCase().includes(this.query));
+    const known = new Set(this.rows.map((row) => row.session_id));
+    return [...found, ...this.titled.filter((row) => !known.has(row.session_id))];
+  }
+
   draw() {
-    const shown = this.query ? this.rows.filter((row) => `${row.title ?? ""} ${row.preview} ${row.profile}`.toLowerCase().includes(this.query)) : this.rows;
+    const shown = this.query ? this.fitting() : this.rows;
     /** @type {Map<string, Row[]>} */
     const parted = new Map();
     for (const row of shown) {

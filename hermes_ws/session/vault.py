@@ -114,7 +114,8 @@ class Logins:
 
     async def _open(self) -> None:
         vault = self._vault
-        for _ in range(ATTEMPTS):
+        problem = None
+        for left in range(ATTEMPTS, 0, -1):
             if vault.unlocked:
                 return
             there = await in_thread(self._limiter, vault.exists)
@@ -123,14 +124,16 @@ class Logins:
                 thread_id=self._key.thread_id,
                 backend=vault.name,
                 display_name=vault.display_name if there else f"{vault.display_name} (new: choose a password)",
+                problem=problem and f"{problem} {left} more {'try' if left == 1 else 'tries'}.",
             )
             result = await self._asker.ask(VAULT_UNLOCK, asked)
             if not isinstance(result, ValueResult) or result.value is None:
                 raise PermissionDenied("The person would not open the vault.")
             try:
                 await in_thread(self._limiter, vault.unlock, result.value)
-            except InvalidParams:
-                continue  # Too short for a new one: asked again, like a wrong one.
+                problem = "That is not the password of this vault."
+            except InvalidParams as short:
+                problem = short.message
         if not vault.unlocked:
             raise PermissionDenied("The vault was not opened: the password was wrong each time.")
 

@@ -14,6 +14,7 @@ from hermes_ws.contract.questions import QUESTIONS
 from tests.dashboard.test_stories import say, start_session
 from tests.e2e.conftest import two_homes
 from tests.e2e.process import Server, write_home
+from tests.session.test_sudo import FAKE, OFF
 
 Visit = Callable[..., Page]
 
@@ -22,11 +23,18 @@ CANARY = "canary-typed-on-the-page-91"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The two homes, and one whose agents have a vault and few turns."""
+    """The two homes, one whose agents have a vault and few turns, one in a hurry, and one whose commands may sudo."""
     place = tmp_path_factory.mktemp("inbox")
+    sudo = place / "programs" / "sudo"
+    sudo.parent.mkdir()
+    sudo.write_text(FAKE)
+    sudo.chmod(0o755)
     homes = two_homes(place / "homes")
     write_home(homes / "careful", env={}, config="agent:\n  toolsets: [vault, plan]\n  max_turns: 2\n")
+    write_home(homes / "hurried", env={}, config="questions:\n  deadline_s: 5\n")
+    write_home(homes / "trusted", env={}, config=OFF)
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    environment["PATH"] = f"{sudo.parent}:{environment['PATH']}"
     server = Server(homes, place / "server.log", environment)
     yield server
     assert server.stop() == 0
@@ -67,15 +75,76 @@ def test_a_vault_is_opened_and_given_a_login_and_a_code(visit: Visit, shots: Pat
     assert CANARY not in json.dumps(page.evaluate("({...localStorage})"))
 
 
-def test_whoever_does_not_want_to_open_the_vault_says_so(visit: Visit) -> None:
+def test_a_wrong_password_says_so_and_whoever_does_not_want_to_open_the_vault_too(visit: Visit, server: Server) -> None:
+    client = server.connect()
+    client.call("vault.unlock", profile="careful", password=f"{CANARY}-vault")
+    client.call("vault.lock", profile="careful")
+    client.close()
     page = visit()
     start_session(page, "careful")
     say(page, tool("run_with_login", origin="https://other.example", command="true"))
     asked(page, "approval").get_by_role("button", name="Allow once").click()
-    # Open since the story before this one, or asked for.
-    question = page.locator(".question[data-kind^='vault']")
+    question = asked(page, "vault.unlock_prompt")
+    expect(question.get_by_role("alert")).to_have_count(0)
+    question.get_by_label("Password of the vault").fill("not the password")
+    question.get_by_role("button", name="Unlock").click()
+    expect(question.get_by_role("alert").first).to_have_text("That is not the password of this vault. 2 more tries.")
     question.get_by_role("button", name="Not now").click()
     expect(page.locator(".tool .output")).to_contain_text("The person")
+    expect(page.locator(".question")).to_have_count(0)
+
+
+def test_a_password_for_sudo_is_typed_in_unseen_and_a_wrong_one_is_told(visit: Visit) -> None:
+    page = visit()
+    start_session(page, "trusted")
+    for given, then in (("wrong", "1 incorrect password attempt"), ("pass-of-the-person-4711", "became root")):
+        say(page, "/do run sudo id -u")
+        asked(page, "approval").get_by_role("button", name="Allow once").click()
+        question = asked(page, "sudo")
+        expect(question).to_contain_text("sudo id -u")
+        expect(question.get_by_label("Password")).to_have_attribute("type", "password")
+        question.get_by_label("Password").fill(given)
+        question.get_by_role("button", name="Answer").click()
+        expect(page.locator(".tool .output").last).to_contain_text(then)
+        expect(page.locator(".pane .state")).to_have_text("")
+    assert "pass-of-the-person-4711" not in page.content()
+
+
+def test_a_tool_of_another_program_is_waited_for_where_all_can_see_it(visit: Visit, server: Server) -> None:
+    """The program answers, or a person says in its place that it cannot."""
+    offered = {"name": "clipboard", "description": "Reads the clipboard.", "parameters": {"type": "object"}}
+    program = server.connect(server_requests=["client_tool"], client_tools=[offered])
+    page = visit()
+    start_session(page, "second")
+    for turn, given in enumerate(("copied words", None)):
+        say(page, tool("clipboard", which="main"))
+        question = asked(page, "client_tool")
+        expect(question).to_contain_text("clipboard")
+        expect(question.locator(".profile")).to_have_text("second")
+        if given is None:
+            question.get_by_role("button", name="Tell the agent that it cannot be run").click()
+        else:
+            program.answer(program.question(turn), output=given, is_error=False)
+        expect(page.locator(".question")).to_have_count(0)
+        expect(page.locator(".tool .output").last).to_contain_text(given or "cannot be run now")
+        expect(page.locator(".pane .state")).to_have_text("")
+    program.close()
+
+
+def test_a_question_says_until_when_it_waits_and_what_happens_then(visit: Visit, shots: Path) -> None:
+    page = visit()
+    start_session(page, "hurried")
+    say(page, "/do run touch never-made")
+    question = page.locator(".question")
+    expect(question.locator(".deadline")).to_contain_text("Answer until")
+    expect(question.locator(".deadline")).to_contain_text("Without an answer it is not done.")
+    expect(question.get_by_role("timer")).to_contain_text("seconds")
+    page.screenshot(path=shots / "deadline.png")
+    expect(question).to_contain_text("Nobody answered in time.")
+    assert not page.title().startswith("("), "what is over waits for nobody"
+    expect(question.get_by_role("button", name="Allow once")).to_have_count(0)
+    expect(page.locator(".tool .dot.failed")).to_have_count(1)
+    question.get_by_role("button", name="Dismiss").click()
     expect(page.locator(".question")).to_have_count(0)
 
 

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "f371f5fbba0c3531";
+export const CONTRACT_DIGEST = "07bf2ea1e83a94d4";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -2167,7 +2167,7 @@ export interface TerminalParams {
   profile?: string | null;
 }
 
-/** The room that there is for it. A terminal has one size, however many look: it is that of who last typed into it or said to be `working` in it. Without that the room is remembered for when its viewer types, and counts at once where nobody else looks. */
+/** The room that there is for it. A terminal has one size, however many look: that of who last typed into it or said to be `working` in it. Else the room is remembered for when its viewer types, and counts at once where nobody else looks. */
 export interface TerminalResizeParams {
   terminal_id: string;
   profile?: string | null;
@@ -2483,12 +2483,13 @@ export interface VaultSources {
   sources: Array<VaultSource>;
 }
 
-/** Which vault is locked, and under which name a person knows it. */
+/** Which vault is locked, and under which name a person knows it. `problem` is why it is asked again. */
 export interface VaultUnlockParams {
   session_id: string;
   thread_id: string;
   backend: string;
   display_name: string;
+  problem?: string | null;
 }
 
 /** Whether it is open now. */

@@ -69,8 +69,8 @@ class TerminalInputParams(TerminalParams):
 
 
 class TerminalResizeParams(TerminalParams):
-    """The room that there is for it. A terminal has one size, however many look: that of who last typed into it or said
-    to be `working` in it. Without that the room is remembered for when its viewer types, and counts at once where nobody
+    """The room that there is for it. A terminal has one size, however many look: that of who last typed into it or
+    said to be `working` in it. Else the room is remembered for when its viewer types, and counts at once where nobody
     else looks."""
 
     rows: Cells
