@@ -17,6 +17,14 @@ from hermes_ws.contract.model import Result
 from hermes_ws.contract.news_events import SkinChanged, StatusUpdate, ToolGenerating
 from hermes_ws.contract.questions import OperationTarget
 from hermes_ws.contract.registry import Event, event
+from hermes_ws.contract.running_events import (
+    ProcessEnded,
+    ProcessExited,
+    ProcessWrote,
+    TerminalExited,
+    TerminalOutput,
+    TerminalResized,
+)
 from hermes_ws.contract.subagent_events import SubagentComplete, SubagentProgress, SubagentStart
 
 Outcome = Literal["completed", "failed", "interrupted", "cancelled", "rejected"]
@@ -312,57 +320,6 @@ class Rebased(Result):
     """The journal was replaced: drop all that was derived from the old generation."""
 
     generation: int
-
-
-class TerminalOutput(Result):
-    """What a terminal shows, after what this viewer already has. A gap in `offset` is what nobody keeps any more."""
-
-    terminal_id: str
-    offset: int
-    text: str
-
-
-class TerminalExited(Result):
-    """A terminal came to its end, and nothing of it follows."""
-
-    terminal_id: str
-    exit_code: int | None = None
-    signal: int | None = None
-
-
-class TerminalResized(Result):
-    """A terminal has another size, for all who look at it."""
-
-    terminal_id: str
-    rows: int
-    columns: int
-
-
-class ProcessWrote(Result):
-    """What a background process wrote, redacted, after what this follower already has. A gap in `offset` is what nobody
-    keeps any more."""
-
-    process_id: str
-    offset: int
-    text: str
-
-
-class ProcessEnded(Result):
-    """A background process that is followed has ended, and nothing of it follows."""
-
-    process_id: str
-    exit_code: int | None = None
-    signal: int | None = None
-
-
-class ProcessExited(Result):
-    """A background process ended. `tail` is the end of what it wrote; without code and signal, how is not known."""
-
-    process_id: str
-    command: str
-    exit_code: int | None = None
-    signal: int | None = None
-    tail: str = ""
 
 
 CATALOG: tuple[Event, ...] = (

@@ -16,8 +16,8 @@ import trio
 
 from hermes_ws.agent.deeds import Background
 from hermes_ws.contract.errors import HermesError, LimitReached, NotFound
-from hermes_ws.contract.events import ProcessEnded, ProcessExited
 from hermes_ws.contract.methods.processes import ProcessOutput, ProcessRow
+from hermes_ws.contract.running_events import ProcessEnded, ProcessExited
 from hermes_ws.journal.address import Address, ThreadKey
 from hermes_ws.journal.database import Database
 from hermes_ws.journal.tail import ThreadTail

@@ -15,8 +15,8 @@ from typing import Protocol, final
 import trio
 
 from hermes_ws.contract.errors import HermesError, LimitReached, NotFound
-from hermes_ws.contract.events import TerminalExited, TerminalResized
 from hermes_ws.contract.methods.terminals import TerminalRow
+from hermes_ws.contract.running_events import TerminalExited, TerminalResized
 from hermes_ws.journal.address import Address
 from hermes_ws.journal.tail import ThreadTail
 from hermes_ws.scope.profile_scope import ProfileScope
