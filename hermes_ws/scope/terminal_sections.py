@@ -74,7 +74,8 @@ class TerminalConfig(Section):
     cpu_s: Count | None = None
     """Processor seconds of one process."""
     disk_bytes: Bytes | None = None
-    """What home/ may hold, measured while commands run; they are ended when it holds more."""
+    """What home/ may hold, measured while commands run; they are ended when it holds more. What is deleted and still
+    open is not counted."""
     user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]*[$]?$", max_length=32)] | None = None
     """Whom commands run as, where the server is root and bubblewrap is installed; absent means as the server."""
     background: Literal["end", "keep"] = "end"

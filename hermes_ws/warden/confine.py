@@ -151,6 +151,8 @@ def confine(wishes: Wishes) -> Confined:
         notes.append("Without namespaces there are no terminals inside of commands and no shared memory.")
     elif not wishes.deny_network:
         notes.append("The network is the machine's: its sockets are listed in /proc/net, also by name.")
+    if wishes.disk is not None:
+        notes.append("terminal.disk_bytes is measured now and then; what is deleted and still open is not counted.")
     if wishes.limits.memory_bytes is not None:
         notes.append("terminal.memory_bytes holds for each process by itself, and not for memory that it could share.")
     counted = wishes.limits.processes is not None and wishes.namespaces and limits.kernel_counts()

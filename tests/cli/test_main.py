@@ -43,6 +43,14 @@ def test_help_has_examples(name: str) -> None:
     assert f"hermes-ws {hermes_ws.commands[name].name}" in shown.output.split("Examples:")[1]
 
 
+def test_windows_is_refused_with_a_sentence_before_anything_is_loaded() -> None:
+    script = "import sys; sys.platform = 'win32'\nimport hermes_ws.cli.main"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("hermes-ws does not run on Windows")
+    assert "WSL 2" in done.stderr
+
+
 def test_the_version_is_the_version_of_the_package() -> None:
     assert invoke("--version").output == f"hermes-ws, version {__version__}\n"
 

@@ -135,8 +135,11 @@ async def test_directories_are_listed_and_searched_in_order_and_within_bounds(wa
 
 
 async def test_the_disk_is_measured_and_what_holds_too_much_is_ended(place: Place, namespaces: Choice) -> None:
-    grants = Grants(write=(place.inside,), disk=(place.inside, 1_000_000), limits=Limits(processes=100))
+    limits = Limits(processes=100, memory_bytes=10**9)
+    grants = Grants(write=(place.inside,), disk=(place.inside, 1_000_000), limits=limits)
     warden = await Warden.start(grants, namespaces=namespaces)
+    for what in ("disk_bytes is measured", "memory_bytes holds for each process"):
+        assert any(what in note for note in warden.confinement.notes), "a limit is reported as what it is"
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         done = await warden.run(place.command("bash", "-c", "head -c 3000000 /dev/zero > big; sleep 1000"))
