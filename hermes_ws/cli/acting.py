@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Final, final
 
 from pydantic import JsonValue, ValidationError
 
-from hermes_ws.cli.commands import Command, Discard, Edit, New, Say, Slash, Tools, Undo, Usage, Yolo, parse
+from hermes_ws.cli.commands import IN_VIEW, Command, Discard, Edit, New, Say, Slash, Tools, Undo, Usage, Yolo, parse
 from hermes_ws.cli.mutating import Mutations
 from hermes_ws.cli.opening import UNKNOWN_METHOD, Opened, Wanted, made
 from hermes_ws.cli.sanitise import harmless
@@ -37,29 +39,16 @@ SLASH_SECONDS: Final = 660.0
 class Acting:
     """The commands of one session's view. `next` is the session that the view is to move to."""
 
-    def __init__(self, view: View, out: Screen, err: Screen, wanted: Wanted) -> None:
+    def __init__(self, view: View, out: Screen, err: Screen, wanted: Wanted, give_back: Callable[[str], None]) -> None:
         self._view = view
         self._out = out
         self._err = err
         self._wanted = wanted
+        self._give_back = give_back
         self._consent: tuple[str, str] | None = None
         self._unsure: tuple[str, CreateParams] | None = None
         self.mutations = Mutations(view)
         self.next: Opened | None = None
-
-    async def begin(self, link: Link, opened: Opened) -> None:
-        """Learn by what edits are to be fenced."""
-        generation = opened.generation
-        if opened.snapshot is not None:
-            try:
-                known = await self._info(link, opened)
-            except RemoteError as error:
-                if error.code != UNKNOWN_METHOD:
-                    raise
-            else:
-                mine = [each.execution_generation for each in known.threads if each.thread_id == opened.thread_id]
-                generation = mine[0] if mine else generation
-        self._view.begin(opened, generation)
 
     async def act(self, command: Command, line: str, link: Link, opened: Opened) -> Command | None:
         """Carry it out. Gives what is to be done instead, where the server says so. Raises ClientError."""
@@ -134,8 +123,8 @@ class Acting:
             return
         message_id, _ = self._view.said[-count]
         done = await self._mutate("rewind", {"message_id": message_id}, line, link, opened)
-        self._out.line("Taken back. It was:", Style.DIM)
-        self._out.line(harmless(str(done.result.get("text", ""))))
+        self._out.line("Taken back:", Style.DIM)
+        self._give_back(str(done.result.get("text", "")))
 
     async def _mutate(
         self, operation: str, payload: dict[str, JsonValue], line: str, link: Link, opened: Opened
@@ -230,7 +219,7 @@ class Acting:
             raise ClientError("That is too long for a command.") from None
         except RemoteError as error:
             if error.type == "not_found":
-                raise ClientError(error.message, hint=COMMANDS_HINT) from None
+                raise ClientError(_unknown(line, error.message), hint=COMMANDS_HINT) from None
             if error.code != UNKNOWN_METHOD:
                 raise
             raise ClientError(f"{line.partition(' ')[0]} is not available on this server.") from None
@@ -241,7 +230,7 @@ class Acting:
                 self._out.line(harmless(told.output))
                 return None
             case "prefill":
-                self._out.line(harmless(told.message))
+                self._give_back(told.message)
                 return None
             case "alias":
                 target = parse(told.target)
@@ -253,3 +242,10 @@ class Acting:
 
     async def _info(self, link: Link, opened: Opened) -> SessionDescription:
         return await link.call(SESSION_INFO, OfSession(session_id=opened.session_id))
+
+
+def _unknown(line: str, told: str) -> str:
+    """That there is no such command, and the one of this view that may have been meant; else what the server says."""
+    word = line.partition(" ")[0]
+    near = get_close_matches(word, [f"/{name}" for name, _ in IN_VIEW], n=1)
+    return f"There is no command {harmless(word)}. Did you mean {near[0]}?" if near else told

@@ -9,16 +9,15 @@ from __future__ import annotations
 import signal
 import uuid
 from dataclasses import replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import anyio
 from pydantic import ValidationError
 
 from hermes_ws.cli import exits
-from hermes_ws.cli.acting import Acting
 from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
 from hermes_ws.cli.locating import Where
-from hermes_ws.cli.opening import Opened, Wanted, open_session, resume_line, status_of
+from hermes_ws.cli.opening import Opened, Wanted, newest_generation, open_session, resume_line, status_of
 from hermes_ws.cli.question_text import ANSWERABLE, Unanswerable, approval, clarification
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
@@ -32,6 +31,9 @@ from hermes_ws.contract.methods.prompts import PROMPT_SUBMIT, SubmitParams
 from hermes_ws.contract.methods.questions import QUESTION_ANSWER, AnswerParams
 from hermes_ws.contract.methods.sessions import SESSION_INTERRUPT, InterruptParams
 from hermes_ws.contract.questions import OpenQuestion
+
+if TYPE_CHECKING:
+    from hermes_ws.cli.acting import Acting
 
 PROMPT = "> "
 
@@ -54,6 +56,7 @@ class LineMode:
         self._by_hand = typed_by_hand
         self._view = View(out, err)
         self._lines = Lines(descriptor)
+        self._opened: Opened | None = None
         self._acting: Acting | None = None
         self._gone = False
         self._obeying = False
@@ -66,17 +69,30 @@ class LineMode:
             await self._where.ensured(self._err)
             self._wanted = replace(self._wanted, profile=self._wanted.profile or self._where.profile)
             async with linked(self._where.locate, Abilities("hermes-ws chat", ANSWERABLE)) as link:
-                opened = await open_session(link, self._wanted, self._err.line)
+                opened = self._opened = await open_session(link, self._wanted, self._err.line)
                 while True:
                     await self._greet(link, opened)
                     status = await self._converse(link, opened)
-                    if self._acting is None or self._acting.next is None:
+                    if self._next is None:
                         return status
-                    opened = self._acting.next
-                    self._view = View(self._out, self._err)
+                    opened = self._opened = self._next
+                    self._view, self._acting = View(self._out, self._err), None
         except ClientError as error:
             self._where.tell(self._err, error)
             return status_of(error)
+
+    def detached(self) -> int:
+        """The keyboard's interrupt came while the conversation did not hear it; the exit status."""
+        if self._opened is None:
+            self._err.line("Detached before there was a session.")
+        else:
+            self._err.line(f"Detached. To come back: {resume_line(self._opened, self._wanted)}")
+        return exits.DETACHED
+
+    @property
+    def _next(self) -> Opened | None:
+        """The session that the view is to move to."""
+        return None if self._acting is None else self._acting.next
 
     async def _converse(self, link: Link, opened: Opened) -> int:
         failure: ClientError | None = None
@@ -135,7 +151,7 @@ class LineMode:
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
-        if self._by_hand and (self._acting is None or self._acting.next is None):
+        if self._by_hand and self._next is None:
             self._err.line(f"Detached. To come back: {resume_line(opened, self._wanted)}")
         return status
 
@@ -154,7 +170,7 @@ class LineMode:
                 self._where.tell(self._err, error)
             finally:
                 self._obeying = False
-            if self._acting is not None and self._acting.next is not None:
+            if self._next is not None:
                 return exits.DONE
             self._invite()
         if self._by_hand:
@@ -168,8 +184,8 @@ class LineMode:
     # --- commands --------------------------------------------------------------------------------------------------
 
     async def _obey(self, command: Command, line: str, link: Link, opened: Opened) -> None:
-        assert self._acting is not None, "it is made with each session"
-        self._acting.mutations.give_up(line)
+        if self._acting is not None:
+            self._acting.mutations.give_up(line)
         if self._gone and not isinstance(command, Help | Wrong | Nothing):
             await self._where.ensured(self._err)
             self._gone = False
@@ -190,9 +206,22 @@ class LineMode:
             case _:
                 if not self._by_hand:
                     await self._view.settled()
-                follow_up = await self._acting.act(command, line, link, opened)
+                follow_up = await self._actor().act(command, line, link, opened)
                 if follow_up is not None:
                     await self._obey(follow_up, line, link, opened)
+
+    def _actor(self) -> Acting:
+        """Who carries out the commands beyond talking; loaded when the first of them is typed."""
+        if self._acting is None:
+            from hermes_ws.cli.acting import Acting
+
+            self._acting = Acting(self._view, self._out, self._err, self._wanted, self._give_back)
+        return self._acting
+
+    def _give_back(self, text: str) -> None:
+        """Text to be said again, otherwise: on a terminal the next line begins with it, else it is printed."""
+        if not (self._by_hand and self._out.interactive and self._lines.offer(text, PROMPT)):
+            self._out.line(harmless(text))
 
     async def _say(self, text: str, link: Link, opened: Opened) -> None:
         # The same words, typed next after a receipt that was lost, are the same input: the server takes it once.
@@ -247,8 +276,7 @@ class LineMode:
     # --- around it -------------------------------------------------------------------------------------------------
 
     async def _greet(self, link: Link, opened: Opened) -> None:
-        self._acting = Acting(self._view, self._out, self._err, self._wanted)
-        await self._acting.begin(link, opened)
+        self._view.begin(opened, await newest_generation(link, opened))
         self._err.line(f"Session: {harmless(opened.session_id)}")
         self._where.leave_breadcrumb(self._named_profile, opened.session_id)
         if opened.snapshot is not None:
@@ -258,6 +286,8 @@ class LineMode:
 
     def _invite(self) -> None:
         idle = not self._view.busy and self._view.execution is None and not self._obeying
+        if self._lines.prompting:
+            return
         if self._by_hand and self._out.interactive and self._out.at_start and (idle or self._view.questions):
             self._out.write(PROMPT)
 

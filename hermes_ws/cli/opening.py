@@ -258,6 +258,20 @@ async def _see_unchanged(link: Link, wanted: Wanted, snapshot: Snapshot) -> None
         )
 
 
+async def newest_generation(link: Link, opened: Opened) -> int | None:
+    """The thread's newest execution, by which edits are fenced; None where an older server does not tell."""
+    if opened.snapshot is None:
+        return opened.generation
+    try:
+        known = await link.call(SESSION_INFO, OfSession(session_id=opened.session_id))
+    except RemoteError as error:
+        if error.code != UNKNOWN_METHOD:
+            raise
+        return opened.generation
+    mine = (each.execution_generation for each in known.threads if each.thread_id == opened.thread_id)
+    return next(mine, opened.generation)
+
+
 def is_identifier(text: str) -> bool:
     """Whether this may be an id; a title may be anything else."""
     try:

@@ -7,6 +7,8 @@ from typing import final
 
 import anyio
 
+from hermes_ws.cli import editor
+
 READ_BYTES = 65536
 """As much as a pipe holds."""
 
@@ -22,11 +24,28 @@ class Lines:
         self._descriptor = descriptor
         self._buffer = b""
         self._ended = False
+        self._offered: str | None = None
+        self._prompt = ""
+        self.prompting = False
+        """Whether the next line comes with a prompt of its own, being edited."""
+
+    def offer(self, text: str, prompt: str) -> bool:
+        """Let the next line begin with this text. Not possible where lines were typed ahead, or without readline."""
+        if self._buffer or not editor.can_edit():
+            return False
+        self._offered = text
+        self._prompt = prompt
+        self.prompting = True
+        return True
 
     def __aiter__(self) -> Lines:
         return self
 
     async def __anext__(self) -> str:
+        if self._offered is not None:
+            line = await self._edited(self._offered)
+            if line is not None:
+                return line
         while b"\n" not in self._buffer and len(self._buffer) < LINE_BYTES and not self._ended:
             piece = await self._read()
             self._buffer += piece
@@ -35,6 +54,15 @@ class Lines:
             raise StopAsyncIteration
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "replace").rstrip("\r")
+
+    async def _edited(self, text: str) -> str | None:
+        try:
+            return await editor.edited(text, self._prompt, self._descriptor)
+        except editor.Ended:
+            raise StopAsyncIteration from None
+        finally:
+            self._offered = None
+            self.prompting = False
 
     async def _read(self) -> bytes:
         try:

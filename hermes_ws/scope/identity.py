@@ -71,7 +71,7 @@ class ProfileName:
 class Identity:
     """What `profile.json` holds. `created_at` is in seconds since 1970."""
 
-    __pydantic_config__ = ConfigDict(extra="ignore")
+    __pydantic_config__ = ConfigDict(extra="ignore", defer_build=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
     origin: Annotated[str, Field(pattern=rf"^[a-z0-9]{{{ORIGIN_LENGTH}}}$")]
