@@ -39,6 +39,8 @@ class Conversation:
         self.execution = 0
         self.active: threads.ActiveExecution | None = None
         self.interrupted = threading.Event()
+        self.ended = threading.Event()
+        self.ended.set()
 
     @property
     def cursor(self) -> str:
@@ -149,6 +151,16 @@ class Happenings:
                 cancel = envelope("request.cancel", E.RequestCancel(id=id, reason="resolved"))
                 self.send(ws, {"method": "event", "params": cancel})
             self.answered[id].set()
+
+    def run_after(
+        self, before: threading.Event, ended: threading.Event, at: Conversation, admission: str, text: str
+    ) -> None:
+        """Run it when the one before it is over: a thread has one execution at a time."""
+        before.wait(20)
+        try:
+            self.run(at, admission, text)
+        finally:
+            ended.set()
 
     def run(self, at: Conversation, admission: str, text: str) -> None:
         word, _, rest = text.partition(" ")

@@ -152,28 +152,30 @@ class Peer(Happenings):
             self.close_on[method] -= 1
             ws.socket.shutdown(sockets.SHUT_RDWR)
             return
-        try:
-            if method in self.refuse:
-                raise self.refuse[method]
-            if method not in METHODS:
-                raise MethodUnknown(f"there is no {method}")
-            with self.lock:
-                params = METHODS[method].params.model_validate(given)
-                result, after = self._do(ws, method, params)
-            answer: dict[str, object] = {"result": self.doctor(method, result.model_dump(mode="json"))}
-        except HermesError as error:
-            answer, after = {"error": error.to_wire()}, None
-        if method in self.lose_reply_of:
-            self.lose_reply_of.discard(method)
-            ws.socket.shutdown(sockets.SHUT_RDWR)
-        else:
-            with self.lock:
+        with self.lock:  # until all is said: what happens meanwhile comes after the reply to a subscription
+            answer, after = self._replied(ws, method, given)
+            if method in self.lose_reply_of:
+                self.lose_reply_of.discard(method)
+                ws.socket.shutdown(sockets.SHUT_RDWR)
+            else:
                 self.send(ws, {"id": frame["id"], **answer})
                 if isinstance(after, list):
                     for event in after:
                         self.send(ws, {"method": "event", "params": event})
         if callable(after):
             after()
+
+    def _replied(self, ws: ServerConnection, method: str, given: dict[str, object]) -> tuple[dict[str, object], object]:
+        try:
+            if method in self.refuse:
+                raise self.refuse[method]
+            if method not in METHODS:
+                raise MethodUnknown(f"there is no {method}")
+            params = METHODS[method].params.model_validate(given)
+            result, after = self._do(ws, method, params)
+            return {"result": self.doctor(method, result.model_dump(mode="json"))}, after
+        except HermesError as error:
+            return {"error": error.to_wire()}, None
 
     # --- methods ---------------------------------------------------------------------------------------------------
 
@@ -284,7 +286,8 @@ class Peer(Happenings):
         text = params.plain_text()
         queued = E.ExecutionQueued(admission_id=admission, input_id=params.input_id, text=text)
         self.commit(at, "execution.queued", queued, admission)
-        return receipt, lambda: self._spawn(self.run, at, admission, text)
+        before, at.ended = at.ended, threading.Event()
+        return receipt, lambda: self._spawn(self.run_after, before, at.ended, at, admission, text)
 
     def _settle(self, params: questions.AnswerParams) -> questions.Answered:
         if params.id in self.results:
