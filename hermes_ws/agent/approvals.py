@@ -73,6 +73,14 @@ class ApprovalPolicy:
     confined: bool = False
     dangers: bool = True
     yolo: bool = False
+    git_programs: Literal["ask", "trusted"] = "ask"
+    """Whether what a repository has git run is looked for, and then asked about."""
+
+    @property
+    def looks_at_git(self) -> bool:
+        """Whether it makes a difference what a repository has git run."""
+        unasked = self.yolo or (self.mode == "auto" and self.confined)
+        return self.git_programs == "ask" and not unasked
 
     def in_mode(self, mode: Mode | None) -> ApprovalPolicy:
         """The same rules in another mode; the same policy for None."""
@@ -240,6 +248,9 @@ def problems_in(part: Part, place: Place) -> tuple[str, ...]:
         problems = tuple(each for each in problems if each != MAY_BE_OPTION)
     if place.resolved is not None and not place.resolved.is_relative_to(place.cwd):
         problems = (*problems, "it would run outside of the session's directory")
+    named = place.git.problem(part.argv) if part.argv and program(part.argv) == "git" else None
+    if named is not None:
+        problems = (*problems, named)
     for source in part.sources:
         # What only reads may read a file of the session's by this way too; to anything else it may be a program.
         if place.leaves(source) or secret_path(source) or not part.argv or not reads_only(part.argv):

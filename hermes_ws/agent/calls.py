@@ -21,7 +21,7 @@ from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.history import results_of
 from hermes_ws.agent.permanent import covers, rules_for
 from hermes_ws.agent.ports import Asker, Hands, Library, Narrator, NoAnswerer, QuestionExpired, RuleBook
-from hermes_ws.agent.reach import place_of
+from hermes_ws.agent.reach import place_of, with_git
 from hermes_ws.agent.reply import RequestedCall, commit
 from hermes_ws.agent.request import TurnRequest
 from hermes_ws.agent.rules import RulesBelow, RulesMemory
@@ -238,7 +238,11 @@ class Batch:
         """Decide about a call, by asking where the rules say so. None when it may run."""
         bench = self._bench
         place = await place_of(subject, bench.hands.cwd, bench.threads, here=bench.hands.here)
-        decision = decide(subject, policy=bench.request.policy, session=bench.approvals, place=place)
+        policy = bench.request.policy
+        decision = decide(subject, policy=policy, session=bench.approvals, place=place)
+        if decision.verdict == "allow" and policy.looks_at_git:
+            place = await with_git(place, subject, bench.hands)
+            decision = decide(subject, policy=policy, session=bench.approvals, place=place)
         if decision.verdict == "allow":
             return None
         if decision.verdict == "deny":

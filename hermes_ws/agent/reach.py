@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, final
@@ -19,7 +19,9 @@ from typing import Final, final
 import trio
 
 from hermes_ws.agent.commandline import Part, parse
+from hermes_ws.agent.ports import Hands
 from hermes_ws.agent.programs import names, program
+from hermes_ws.agent.repository import NONE_NAMED, RepositoryPrograms, programs_of, uses_git
 from hermes_ws.agent.tools.tool import Subject
 from hermes_ws.scope.current import in_thread
 
@@ -56,6 +58,8 @@ class Place:
     cwd: Path
     resolved: Path | None = None
     leaving: frozenset[str] | None = None
+    git: RepositoryPrograms = NONE_NAMED
+    """What git would run in the directory of the call; looked for where a git command is to run unasked."""
 
     def leaves(self, word: str) -> bool:
         """Whether a word of the command line may lead outside."""
@@ -67,6 +71,14 @@ async def place_of(subject: Subject, cwd: Path, threads: trio.CapacityLimiter, *
     if subject.command is None and subject.path is None and subject.cwd is None:
         return Place(cwd)
     return await in_thread(threads, look, subject, cwd, here)
+
+
+async def with_git(place: Place, subject: Subject, hands: Hands) -> Place:
+    """The place with what git would run there, where the call is a git command."""
+    if not uses_git(subject.command):
+        return place
+    cwd = None if subject.cwd is None else place.cwd / subject.cwd
+    return replace(place, git=await programs_of(hands, cwd))
 
 
 def look(subject: Subject, cwd: Path, here: bool = True) -> Place:

@@ -55,7 +55,13 @@ def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
     soul = read_regular(scope.home.soul, limit=SOUL_BYTES)
     config = scope.config
     return TurnSettings(
-        policy=ApprovalPolicy(config.approvals.mode, config.approvals.rules, confined, config.approvals.dangers),
+        policy=ApprovalPolicy(
+            config.approvals.mode,
+            config.approvals.rules,
+            confined,
+            config.approvals.dangers,
+            git_programs=config.approvals.git_programs,
+        ),
         redaction=scope.secrets,
         soul="" if soul is None else soul.decode("utf-8", errors="replace").strip(),
         toolsets=config.agent.toolsets,

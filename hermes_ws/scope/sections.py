@@ -241,6 +241,9 @@ class ApprovalsConfig(Section):
     dangers: bool = True
     """Whether what deletes, gains privileges, runs what a network gives, touches credentials or rewrites history is
     asked about also where a rule with a pattern, or `mode: auto`, would allow it."""
+    git_programs: Literal["ask", "trusted"] = "ask"
+    """What becomes of a git command that would run unasked in a repository whose own settings or hooks name programs
+    that it would run. `trusted` runs it, whatever repository it is."""
 
 
 @final

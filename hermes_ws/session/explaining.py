@@ -9,11 +9,12 @@ from pydantic import JsonValue
 
 from hermes_ws.agent.approvals import decide, judged_parts, problems_in
 from hermes_ws.agent.permanent import rules_for
-from hermes_ws.agent.reach import place_of
+from hermes_ws.agent.reach import place_of, with_git
 from hermes_ws.agent.tools.registry import TOOLS
 from hermes_ws.agent.tools.tool import Need, Subject
 from hermes_ws.contract.methods.approvals import Explained, ExplainedPart, ExplainParams
 from hermes_ws.scope.current import Bound, bind
+from hermes_ws.session.hands import SessionHands
 from hermes_ws.session.ports import Runtime
 from hermes_ws.session.session import Session
 
@@ -26,6 +27,8 @@ async def explain(runtime: Runtime, session: Session, params: ExplainParams) -> 
     with bind(Bound(ground.scope, None, session.session_id, None)):
         here = ground.scope.terminal.backend == "local"
         place = await place_of(subject, ground.cwd, trio.CapacityLimiter(1), here=here)
+        if here and policy.looks_at_git:
+            place = await with_git(place, subject, SessionHands(runtime, ground.scope, ground.cwd))
     found = decide(subject, policy=policy, session=session.approvals, place=place)
     parts = judged_parts(subject, policy=policy, session=session.approvals, place=place)
     redact = ground.scope.secrets.redact
