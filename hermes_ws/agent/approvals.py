@@ -23,7 +23,7 @@ from hermes_ws.agent.commandline import MAY_BE_OPTION, CommandLine, Part, mentio
 from hermes_ws.agent.dangers import CREDENTIALS, danger_mentioned, danger_of, secret_path
 from hermes_ws.agent.programs import any_option_reads, follows_links, problems_of, program, reads_only
 from hermes_ws.agent.reach import Place
-from hermes_ws.agent.rules import NAMES
+from hermes_ws.agent.rules import tells_agents
 from hermes_ws.agent.tools.tool import Subject
 from hermes_ws.scope.sections import RuleConfig
 
@@ -32,9 +32,6 @@ Mode = Literal["ask", "auto", "deny"]
 
 OWN: Final = frozenset({"delegates", "remembers"})
 """What touches nothing but the agent's own: a subagent's calls are decided about one by one, as all others."""
-
-RULES_NAMES: Final = frozenset(name.lower() for name in NAMES)
-"""Files that tell agents how to work in a directory."""
 
 _MAGIC: Final = re.compile(r"([*?\[])")
 """Characters that are a pattern to `fnmatch`; between brackets they stand for themselves."""
@@ -171,7 +168,7 @@ def _judge(subject: Subject, policy: ApprovalPolicy, session: SessionApprovals, 
         return Decision("ask", "the path is outside of the session's directory")
     if "writes" in subject.needs and _steers_git(resolved, cwd):
         return Decision("ask", "git takes programs to run from this file")
-    if "writes" in subject.needs and resolved.name.lower() in RULES_NAMES:
+    if "writes" in subject.needs and tells_agents(resolved):
         # What an agent was talked into writing here, every later one would be told to follow.
         return Decision("ask", "agents take rules from this file")
     return Decision("allow", "default: files in the session's directory")

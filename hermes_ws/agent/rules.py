@@ -1,8 +1,9 @@
 """Rules that a directory holds for whoever works in it: found, read with care, and put before the model.
 
 Several names are in use for such files; of one directory the first in the order of `NAMES` counts, since the others
-mostly say the same again. The session's directory counts, and those above it up to the top of its repository as far as
-they may be read; the nearest stands last, and wins. Directories below have their say when a tool works in them.
+mostly say the same again; the last goes together with a directory of rules (`scattered_rules`). The session's directory
+counts, and those above it up to the top of its repository as far as they may be read; the nearest stands last, and
+wins. Directories below have their say when a tool works in them.
 
 Whoever wrote these files need not be the user: a repository may be anybody's. So nothing that does not show is passed
 on, a file that tries to turn the agent against its user is withheld and said, and the model is told what such rules can
@@ -15,7 +16,9 @@ import os
 import re
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final, Literal, final
@@ -24,6 +27,8 @@ import trio
 
 from hermes_ws.agent.dangers import secret_path
 from hermes_ws.agent.ports import Hands
+from hermes_ws.agent.rule_text import turning, visible
+from hermes_ws.agent.scattered_rules import DIRECTORY, MOST, PATTERN, chosen, keeps_rules, part_of
 from hermes_ws.contract.errors import HermesError, NotFound, StaleEpoch, StorageUnavailable
 from hermes_ws.scope.current import in_thread
 
@@ -57,29 +62,18 @@ SETTLED_S: Final = 2.0
 IMPORTS: Final = 8
 """Files that the rules of a directory may have put in with a line `@path`, in all."""
 
+
+def tells_agents(path: Path) -> bool:
+    """Whether agents take rules from this file."""
+    return path.name.lower() in _EITHER_CASE or keeps_rules(path)
+
+
+_EITHER_CASE: Final = frozenset(name.lower() for name in NAMES)
+
 Trust = Literal["checked", "trusted", "none"]
 
 _IMPORT: Final = re.compile(r"[ \t]*(?:[-*][ \t]+)?@([\w./+-]+)[ \t]*")
-_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
-_SECRETS: Final = r"(?:\b(?:secrets?|credentials?|passwords?|api[ _-]?keys?|tokens?|private keys?)|\.env)\b"
-_USER: Final = r"\b(?:the |your )?user\b"
-_TURNING: Final = tuple(
-    re.compile(text, re.IGNORECASE)
-    for text in (
-        r"\b(?:ignore|disregard|forget|override)\b[^.]{0,40}\b(?:previous|prior|above|earlier|system|all other)\b"
-        r"[^.]{0,40}\b(?:instructions?|rules?|prompts?|guidelines?)",
-        rf"\b(?:do not|don't|never)\b[^.]{{0,20}}\b(?:tell|inform|mention)\b[^.]{{0,40}}{_USER}",
-        rf"\b(?:hide|conceal)\b[^.]{{0,40}}\bfrom {_USER}",
-        rf"(?<!not )(?<!n't )(?<!ever )\b(?:send|upload|post|exfiltrate|transmit|leak)\b[^.]{{0,60}}{_SECRETS}"
-        r"[^.]{0,60}(?:\bto\b|https?://)",
-        r"\b(?:curl|wget)\b.{0,200}\$\{?\w*(?:KEY|TOKEN|SECRET|PASSW)",
-        r"\byou are (?:now|no longer)\b[^.]{0,60}\b(?:unrestricted|jailbroken|developer mode|bound by|without limits)",
-        r"\b(?:pretend|act as if|assume)\b[^.]{0,40}\b(?:approved|permitted|allowed)\b[^.]{0,40}\b(?:all|any)",
-    )
-)
-"""What rules for work have no use for. Found in one line, with the line ends of the text as blanks."""
-
 _MARK: Final = "[Rules of {}, for what is in it and below:]"
 _MARKED: Final = re.compile(r"^\[Rules of (.+), for what is in it and below:\]$", re.MULTILINE)
 
@@ -203,6 +197,8 @@ class _Look:
     place: Path
     names: Sequence[str]
     top: bool
+    scattered: Sequence[str] = ()
+    """The files of its directory of rules, where these count."""
 
 
 @final
@@ -249,32 +245,44 @@ class _Reader:
                 self._unreadable(error)
             return None
         there = {each.name for each in listing.entries}
-        found = [name for name in (*NAMES, *OTHERWISE) if name in there]
-        return _Look(place, NAMES if listing.more else found[:1], ".git" in there)
+        found = [name for name in (*NAMES, *OTHERWISE) if name in there][:1]
+        scattered: Sequence[str] = ()
+        if ".cursor" in there and _with_scattered(found):
+            with suppress(HermesError):
+                kept = await self._hands.list_files(
+                    place / DIRECTORY, depth=1, limit=MOST, hidden=False, pattern=PATTERN
+                )
+                scattered = chosen([each.name for each in kept.entries])
+        return _Look(place, NAMES if listing.more else found, ".git" in there, scattered)
 
     async def read(self, look: _Look, budget: int, *, complain: bool) -> RulesFile | None:
         """The rules of a directory as the model is to read them; None where there are none that may be used."""
+        imported: list[Path] = []
         for path in (look.place / name for name in look.names):
             text = await self._text(path, complain=complain)
-            if text is None:
-                continue
-            shown = _seen_from(self._hands.cwd, path)
-            imported: list[Path] = []
-            whole = (await self._with_imports(text, look.place, imported)).strip()
-            because = turning(whole) if self._trust == "checked" else None
-            if because is not None:
-                message = f"{shown} was kept from the model: it says “{because}”."
-                hint = "Look at the file. If it is to be followed, set agent.directory_rules to trusted."
-                self.problems.append(Problem("rules_withheld", message, hint))
-                return None
-            if not whole:
-                return None
-            kept = whole.encode()[:budget].decode(errors="ignore")
-            if kept != whole:
-                kept += f"\n[cut after {budget:,} bytes]"
-            names = tuple(_seen_from(self._hands.cwd, each) for each in imported)
-            return RulesFile(shown, kept, names)
-        return None
+            if text is not None:
+                break
+        else:
+            path, text = look.place / DIRECTORY, ""
+        for name in look.scattered:
+            more = await self._text(look.place / name, complain=complain)
+            if more is not None:
+                imported.append(look.place / name)
+                text += f"\n\n{part_of(name, more)}"
+        shown = _seen_from(self._hands.cwd, path)
+        whole = (await self._with_imports(text, look.place, imported)).strip()
+        because = turning(whole) if self._trust == "checked" else None
+        if because is not None:
+            message = f"{shown} was kept from the model: it says “{because}”."
+            hint = "Look at the file. If it is to be followed, set agent.directory_rules to trusted."
+            self.problems.append(Problem("rules_withheld", message, hint))
+            return None
+        if not whole:
+            return None
+        kept = whole.encode()[:budget].decode(errors="ignore")
+        if kept != whole:
+            kept += f"\n[cut after {budget:,} bytes]"
+        return RulesFile(shown, kept, tuple(_seen_from(self._hands.cwd, each) for each in imported))
 
     async def _text(self, path: Path, *, complain: bool) -> str | None:
         """What a file says, without what does not show; None where it cannot be read, or is no text."""
@@ -327,8 +335,18 @@ def _survey(cwd: Path) -> Sequence[_Look]:
 
 
 def _look(place: Path) -> _Look:
-    names = (name for name in (*NAMES, *OTHERWISE) if os.path.lexists(place / name))
-    return _Look(place, tuple(islice(names, 1)), os.path.lexists(place / ".git"))
+    names = tuple(islice((name for name in (*NAMES, *OTHERWISE) if os.path.lexists(place / name)), 1))
+    scattered: Sequence[str] = ()
+    if _with_scattered(names):
+        with suppress(OSError):
+            kept = [each for each in os.listdir(place / DIRECTORY) if fnmatchcase(each, PATTERN)]
+            scattered = chosen(kept)
+    return _Look(place, names, os.path.lexists(place / ".git"), scattered)
+
+
+def _with_scattered(names: Sequence[str]) -> bool:
+    """Whether the directory of rules counts beside the file that was found, if one was."""
+    return not names or names[0] == NAMES[-1]
 
 
 def _above(cwd: Path) -> Sequence[Path]:
@@ -351,22 +369,6 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
     if abs(time.time() - found.st_mtime) < SETTLED_S or abs(time.time() - found.st_ctime) < SETTLED_S:
         return None
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-
-def visible(text: str) -> str:
-    """A text without its comments and without characters that do not show: a person who looks at it sees neither."""
-    text = _COMMENT.sub("", text)
-    if text.replace("\n", "").replace("\t", "").isprintable():
-        return text
-    shown = (each if each in "\n\t" or each.isprintable() else " " * each.isspace() for each in text)
-    return "".join(shown)
-
-
-def turning(text: str) -> str | None:
-    """The words by which a text tries to turn an agent against its user; None where it does not."""
-    plain = " ".join(text.split())
-    found = next(filter(None, (pattern.search(plain) for pattern in _TURNING)), None)
-    return None if found is None else found.group(0)[:160]
 
 
 def _plain(path: Path) -> Path:

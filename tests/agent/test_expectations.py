@@ -116,7 +116,9 @@ def test_two_dots_after_a_link_mean_what_the_tools_take_them_for(tool: str, dire
         assert found.verdict == expected, path
 
 
-@pytest.mark.parametrize("path", ["AGENTS.md", "src/CLAUDE.md", ".cursorrules", "src/agents.md", "src/rules"])
+@pytest.mark.parametrize(
+    "path", ["AGENTS.md", "src/CLAUDE.md", ".cursorrules", "src/agents.md", "src/rules", "src/.cursor/rules/a.mdc"]
+)
 def test_rules_for_agents_may_be_read_and_are_asked_about_before_they_are_written(path: str, directory: Path) -> None:
     link = directory / "src" / "rules"
     if not link.is_symlink():
