@@ -162,7 +162,8 @@ def _fields(model: type[BaseModel], *, defaults: bool = False) -> str:
     rows: list[str] = []
     shapes = cast("dict[str, dict[str, Any]]", model.model_json_schema()["properties"])
     for name, field in model.model_fields.items():
-        note = field.description or ("" if field.is_required() or defaults else f"default `{_default(field)}`")
+        note = (field.description or "").replace("\n", " ")
+        note = note or ("" if field.is_required() or defaults else f"default `{_default(field)}`")
         middle = f" `{_default(field)}` |" if defaults else ""
         rows.append(f"| `{field.alias or name}` | `{_type(shapes[field.alias or name])}` |{middle} {note} |\n")
     return head + "".join(rows) + "\n"

@@ -20,9 +20,11 @@ from tests.client.peer import Peer
 ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
-    "docs/tutorial/first-steps.md",
-    "docs/how-to/use-your-own-model.md",
-    "docs/explanation/overview.md",
+    *sorted(
+        page.relative_to(ROOT).as_posix()
+        for part in ("tutorial", "how-to", "explanation")
+        for page in (ROOT / "docs" / part).glob("*.md")
+    ),
 )
 
 
@@ -36,7 +38,8 @@ def blocks(page: str, language: str) -> list[str]:
 COMMANDS = [
     (page, line)
     for page in PAGES
-    for block in blocks(page, "")
+    for language in ("", "sh")
+    for block in blocks(page, language)
     for line in block.splitlines()
     if re.match(r"(HERMES_HOME=\S+ )?(\.venv/bin/)?hermes-ws ", line)
 ]
@@ -45,8 +48,8 @@ SETTINGS = [(page, block) for page in PAGES for block in blocks(page, "yaml")]
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) >= 8
-    assert len(SETTINGS) >= 4
+    assert len(COMMANDS) >= 20
+    assert len(SETTINGS) >= 12
 
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS)
