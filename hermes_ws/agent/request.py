@@ -18,6 +18,7 @@ from hermes_ws.agent.ports import Redaction
 from hermes_ws.agent.pricing import UNPRICED, Prices, prices_of
 from hermes_ws.agent.tools.tool import Tool
 from hermes_ws.contract.content import Message
+from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.private_file import read_regular
 from hermes_ws.scope.profile_scope import ProfileScope
 
@@ -47,12 +48,17 @@ class TurnSettings:
         return replace(self, soul="", memory="", user="", skills=())
 
 
+def instructions(home: ProfileHome) -> str:
+    """The profile's instructions, its file SOUL.md, as far as they are read. Reads a file, as `settings_of` does."""
+    soul = read_regular(home.soul, limit=SOUL_BYTES)
+    return "" if soul is None else soul.decode("utf-8", errors="replace").strip()
+
+
 def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
     """Read the settings of a turn from a scope. Reads files of the home: call it in a worker thread, with it bound.
 
     `confined` tells whether a kernel confines what the tools do; where it does not, nothing is allowed by default.
     """
-    soul = read_regular(scope.home.soul, limit=SOUL_BYTES)
     config = scope.config
     return TurnSettings(
         policy=ApprovalPolicy(
@@ -63,7 +69,7 @@ def settings_of(scope: ProfileScope, confined: bool) -> TurnSettings:
             git_programs=config.approvals.git_programs,
         ),
         redaction=scope.secrets,
-        soul="" if soul is None else soul.decode("utf-8", errors="replace").strip(),
+        soul=instructions(scope.home),
         toolsets=config.agent.toolsets,
         deadline_s=scope.terminal.deadline_s,
         memory=memory.read(scope.home, "memory"),

@@ -32,8 +32,16 @@ export async function profileTab({ gateway, profile, profiles, changed, again })
       ),
     ),
     told.problems.length > 0 && element("section.card.bad", {}, element("h3", {}, text("problems")), element("ul", {}, told.problems.map((problem) => element("li", {}, problem)))),
+    // As the server says it of a home that was imported and not confirmed since.
+    told.problems.some((problem) => problem.includes("imported")) &&
+      element("section.card", {}, element("h3", {}, text("confirmWhat")), element("p.soft", {}, text("confirmHow")), form(text("confirmIt"), [], async () => {
+        await gateway.call("profiles.confirm", { profile });
+        await again();
+        return text("confirmed");
+      })),
     ...confinement(told),
     element("h3", {}, text("changeProfile")),
+    told.soul !== null && more("soulWhat", instructions(gateway, profile, told.soul ?? "")),
     form(
       text("rename"),
       [field(text("newName"), { name: "name", required: true, placeholder: told.name })],
@@ -70,6 +78,8 @@ export async function profileTab({ gateway, profile, profiles, changed, again })
         { primary: true, again: true },
       ),
     ),
+    more("exportWhat", exporting(gateway, profile)),
+    more("importWhat", importing(gateway, () => changed(profile))),
     profiles.length > 1 &&
       more(
         "deleteWhat",
@@ -89,6 +99,59 @@ export async function profileTab({ gateway, profile, profiles, changed, again })
       return problems.join(" ");
     })),
   ];
+}
+
+/** @param {import("./gateway.js").Gateway} gateway @param {string} profile @param {string} soul */
+function instructions(gateway, profile, soul) {
+  return form(
+    text("save"),
+    [element("p.soft", {}, text("soulHow")), area(text("instructions"), { name: "soul", rows: 12, maxlength: 65_536, placeholder: text("instructionsHow") }, soul)],
+    async (read) => {
+      await gateway.call("profiles.configure", { profile, soul: read("soul") });
+    },
+    { primary: true },
+  );
+}
+
+/** @param {import("./gateway.js").Gateway} gateway @param {string} profile */
+function exporting(gateway, profile) {
+  return form(
+    text("export"),
+    [
+      element("p.soft", {}, text("exportHow")),
+      ticks(text("takeAlong"), "include", PARTS.map((part) => [part, text(`part.${part}`)]), [...USUAL, "memory", "sessions"]),
+      field(text("passphrase"), { name: "passphrase", type: "password", autocomplete: "new-password" }),
+    ],
+    async (read, data) => {
+      const include = /** @type {(typeof PARTS)[number][]} */ (data.getAll("include").map(String));
+      const passphrase = read("passphrase") || null;
+      const made = await gateway.call("profiles.export", { profile, include, passphrase });
+      const told = text("exported", { files: String(made.files), size: bytes(made.size), path: made.path });
+      return made.skipped.length ? `${told}. ${text("skipped")} ${made.skipped.join(", ")}` : told;
+    },
+    { primary: true },
+  );
+}
+
+/** @param {import("./gateway.js").Gateway} gateway @param {() => void} changed */
+function importing(gateway, changed) {
+  return form(
+    text("import"),
+    [
+      element("p.soft", {}, text("importHow")),
+      field(text("archiveFile"), { name: "path", required: true, spellcheck: "false", dir: "ltr" }),
+      field(text("newName"), { name: "name", required: true }),
+      field(text("passphrase"), { name: "passphrase", type: "password" }),
+      element("label.inline", {}, element("input", { type: "checkbox", name: "secrets" }), text("withSecrets")),
+    ],
+    async (read, data) => {
+      const given = { path: read("path"), name: read("name"), secrets: data.has("secrets"), passphrase: read("passphrase") || null };
+      const made = await gateway.call("profiles.import", given);
+      changed();
+      return text("profileMade", { name: made.name, home: made.home });
+    },
+    { primary: true, again: true },
+  );
 }
 
 /** @param {string} what @param {HTMLElement} inside */

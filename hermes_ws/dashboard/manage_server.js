@@ -54,6 +54,17 @@ export async function serverTab({ gateway }) {
           ),
         ),
       ),
+      element("h3", {}, text("connected"), " ", element("span.soft", {}, text(gateway.rights.has("admin") ? "connectedAll" : "connectedOwn"))),
+      element(
+        "div.wide-table",
+        { tabindex: 0, role: "region", "aria-label": text("connections") },
+        element(
+          "table.connections",
+          {},
+          element("thead", {}, element("tr", {}, ["who", "transport", "program", "since", "listensTo"].map((each) => element("th", { scope: "col" }, text(each))))),
+          element("tbody", {}, (told.connected ?? []).map(connection)),
+        ),
+      ),
       element("dl", {}, pairs({ [text("version")]: about.server.version, [text("protocol")]: `${about.protocol.major}.${about.protocol.minor}`, [text("durability")]: about.durability, [text("launchProfile")]: about.launch, [text("since")]: moment(about.started_at), PID: about.pid })),
     );
   };
@@ -63,4 +74,21 @@ export async function serverTab({ gateway }) {
     else if (!document.hidden && !place.contains(document.activeElement)) draw().catch(() => undefined);
   }, LOOK);
   return [place];
+}
+
+/** Sessions that are named for a connection; of more, it is said how many. */
+const NAMED = 3;
+
+/** @param {import("../../clients/typescript/src/contract.ts").ConnectionRow} row */
+function connection({ principal, transport, client, since, profile, subscriptions }) {
+  const followed = [...new Set(subscriptions.map((each) => `${each.profile} · ${each.session_id}`))];
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, principal, profile && element("span.soft", {}, ` ${profile}`)),
+    element("td", {}, text(`transport.${transport}`)),
+    element("td", {}, client || "–"),
+    element("td", {}, moment(since)),
+    element("td", { title: followed.join("\n") }, count(followed.length), followed.length > 0 && element("span.soft", {}, ` ${followed.slice(0, NAMED).join(", ")}${followed.length > NAMED ? " …" : ""}`)),
+  );
 }

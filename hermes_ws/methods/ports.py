@@ -8,6 +8,7 @@ from typing import Protocol, final
 
 from hermes_ws.contract.events import ServerInfo
 from hermes_ws.contract.methods.connection import CapabilitiesParams, CapabilitiesResult
+from hermes_ws.contract.methods.runtime import ConnectionRow
 from hermes_ws.contract.registry import Right
 from hermes_ws.hosting.host import Host
 from hermes_ws.hosting.runtime import ProfileRuntime
@@ -72,6 +73,15 @@ class Attachment(Protocol):
         ...
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A connection as it is told, and whose it is."""
+
+    principal: Principal
+    row: ConnectionRow
+
+
 class Works(Protocol):
     """The server at work, as a handler may look at it, and end it."""
 
@@ -83,6 +93,10 @@ class Works(Protocol):
     @property
     def requests(self) -> int:
         """How many requests run now, the one that asks among them."""
+        ...
+
+    def present(self) -> list[Present]:
+        """Who is connected now."""
         ...
 
     def drain(self, deadline_s: float | None) -> float:

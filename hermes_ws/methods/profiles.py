@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes_ws.agent import definition
+from hermes_ws.agent.request import instructions
 from hermes_ws.agent.tools.registry import TOOLS
 from hermes_ws.contract.methods.profiles import (
     PROFILES_DESCRIBE,
@@ -13,6 +14,7 @@ from hermes_ws.contract.methods.profiles import (
     ProfileParams,
 )
 from hermes_ws.contract.model import Empty
+from hermes_ws.contract.registry import Right
 from hermes_ws.methods.handler import handles
 from hermes_ws.methods.ports import ProfileCall, ServerCall
 from hermes_ws.scope.current import in_thread
@@ -32,6 +34,9 @@ async def describe(call: ProfileCall, params: ProfileParams) -> ProfileDescripti
     terminal = scope.terminal
     confinement = call.runtime.confinement
     agents = await in_thread(call.runtime.limiter, definition.list_names, scope.home)
+    soul = None
+    if Right.ADMIN in call.principal.rights:
+        soul = await in_thread(call.runtime.limiter, instructions, scope.home)
     return ProfileDescription(
         id=scope.identity.id,
         name=scope.profile.text,
@@ -75,4 +80,5 @@ async def describe(call: ProfileCall, params: ProfileParams) -> ProfileDescripti
             notes=list(confinement.notes),
         ),
         problems=list(call.runtime.problems),
+        soul=soul,
     )

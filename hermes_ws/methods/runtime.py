@@ -26,6 +26,7 @@ from hermes_ws.contract.methods.runtime import (
 )
 from hermes_ws.contract.methods.sessions import SOURCES, CreateParams
 from hermes_ws.contract.model import Empty
+from hermes_ws.contract.registry import Right
 from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from hermes_ws.methods import documents
 from hermes_ws.methods.handler import handles
@@ -68,6 +69,7 @@ PROCESS: Final = Path("/proc/self")
 async def statistics(call: ServerCall, params: Empty) -> ServerStatistics:
     """Counts, of this moment. Profiles that the caller may not address are not among them."""
     host = call.host.statistics()
+    whole = Right.ADMIN in call.principal.rights and call.principal.profiles is None
     pages = int((PROCESS / "statm").read_text().split()[1])
     return ServerStatistics(
         uptime_s=time.time() - call.facts.started_at,
@@ -90,6 +92,7 @@ async def statistics(call: ServerCall, params: Empty) -> ServerStatistics:
             for name, each in sorted(host.open.items())
             if call.may_address(name)
         ],
+        connected=[each.row for each in call.works.present() if whole or each.principal == call.principal],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -24,6 +25,7 @@ class Apart:
         self.id: Final = id
         self.principal: Final = principal
         self.profile: Final = profile
+        self.began: Final = time.time()
         self._output = output
         self._nursery: trio.Nursery | None = None
         self._ended = trio.Event()
@@ -54,6 +56,10 @@ class Apart:
     def unsubscribe(self, address: Address) -> bool:
         """End a subscription; false when there was none."""
         return self._output.delivery.unsubscribe(address)
+
+    def subscriptions(self) -> tuple[Address, ...]:
+        """The threads that are followed."""
+        return self._output.delivery.addresses()
 
     def close(self, code: int, reason: str = "") -> None:
         """Send what is queued, then why it is closed, and end."""

@@ -15,9 +15,11 @@ from pydantic import JsonValue
 from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.methods.connection import ClientTool
 from hermes_ws.contract.methods.questions import AnswerParams
+from hermes_ws.contract.methods.runtime import ConnectionRow, Followed
 from hermes_ws.contract.questions import CLIENT_TOOL, OpenQuestion
 from hermes_ws.contract.registry import Right
-from hermes_ws.server.ports import Caller
+from hermes_ws.methods.ports import Present
+from hermes_ws.server.ports import Attending, Caller
 from hermes_ws.server.skin import skin
 from hermes_ws.session.ports import Counted
 from hermes_ws.wire.frames import event_frame, request_frame
@@ -55,6 +57,27 @@ class Audience:
     def size(self) -> int:
         """How many connections there are now."""
         return sum(1 for _ in self._connections())
+
+    def present(self) -> list[Present]:
+        """Who is connected now, and to what they listen; of pipes and streams as well."""
+        return [
+            Present(
+                principal=each.principal,
+                row=ConnectionRow(
+                    principal=each.principal.name,
+                    transport=each.transport,
+                    since=each.began,
+                    client=f"{each.negotiated.client} {each.negotiated.version}".strip(),
+                    profile=each.profile,
+                    subscriptions=[
+                        Followed(profile=at.profile, session_id=at.session_id, thread_id=at.thread_id)
+                        for at in each.subscriptions()
+                    ],
+                ),
+            )
+            for each in self._connections()
+            if isinstance(each, Attending)
+        ]
 
     def left(self, connection: Caller) -> None:
         """A connection has ended. What it was asked stays open."""

@@ -14,24 +14,25 @@ import math
 import secrets
 import socket
 import struct
+import time
 from typing import Final, final
 
 import trio
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from hermes_ws.contract.errors import LimitReached
+from hermes_ws.contract.methods.runtime import Transport
 from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 from hermes_ws.server.delivery import Delivery, Subscription
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.inbound import Violation, has_come
 from hermes_ws.server.intake import Intake
 from hermes_ws.server.life import OVERLOADED, RESUME, SEND_STALLED, TRANSITIONS, ConnectionStatistics, Life, Turn
-from hermes_ws.server.limits import Limits
+from hermes_ws.server.limits import Limits, too_large
 from hermes_ws.server.outbox import Outbox
 from hermes_ws.server.ports import Dispatcher, ReadPage, Welcome
 from hermes_ws.wire.cursor import Cursor
-from hermes_ws.wire.frames import Frame, error_frame
+from hermes_ws.wire.frames import Frame
 from hermes_ws.wire.negotiation import Negotiated
 
 READ_BYTES: Final = 64 * 1024
@@ -54,6 +55,8 @@ _log = logging.getLogger(__name__)
 class Connection:
     """A client that is past the handshake. `profile` is the one its path binds it to, if it does."""
 
+    transport: Transport = "websocket"
+
     __slots__ = (
         "__weakref__",
         "_bell",
@@ -72,6 +75,7 @@ class Connection:
         "_pinged",
         "_protocol",
         "_stream",
+        "began",
         "id",
         "life",
         "principal",
@@ -91,6 +95,7 @@ class Connection:
         self.id: Final = f"c-{secrets.token_hex(8)}"
         self.principal: Final = principal
         self.profile: Final = profile
+        self.began: Final = time.time()
         self.life = Life.OPEN
         self._stream = stream
         self._protocol = protocol
@@ -144,7 +149,7 @@ class Connection:
     def reply(self, frame: Frame) -> None:
         """Send the answer to a request. Goes before events, never fails for lack of room; no effect once closing."""
         if len(frame.json) > self._limits.frame_bytes:
-            frame = _too_large(frame, self._limits.frame_bytes)
+            frame = too_large(frame, self._limits.frame_bytes)
         self._intake.owed -= 1
         if self._corked and not self._compressed:
             if self.life is _OPEN:
@@ -392,8 +397,3 @@ class Connection:
 
     def _lost(self, why: str) -> None:
         self.close(RESUME, why)
-
-
-def _too_large(frame: Frame, most: int) -> Frame:
-    error = LimitReached(f"The answer has {len(frame)} bytes; a frame carries {most}.", hint="Ask for less at a time.")
-    return error_frame(frame.id, error.to_wire())

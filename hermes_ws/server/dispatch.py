@@ -33,7 +33,15 @@ from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import unfit
 from hermes_ws.hosting.host import Host
 from hermes_ws.methods.handler import Handler
-from hermes_ws.methods.ports import ConnectionCall, ProfileCall, ServerCall, ServerFacts, SessionCall, ThreadCall
+from hermes_ws.methods.ports import (
+    ConnectionCall,
+    Present,
+    ProfileCall,
+    ServerCall,
+    ServerFacts,
+    SessionCall,
+    ThreadCall,
+)
 from hermes_ws.scope.current import Bound, bind
 from hermes_ws.server.addressing import Addressing, named
 from hermes_ws.server.attachment import Attached
@@ -194,6 +202,10 @@ class Dispatch:
     def connections(self) -> int:
         """How many clients are there now."""
         return self._audience.size
+
+    def present(self) -> list[Present]:
+        """Who is connected now."""
+        return self._audience.present()
 
     def drain(self, deadline_s: float | None) -> float:
         """Have the server end, as a signal would."""

@@ -27,6 +27,7 @@ from pydantic import JsonValue
 
 from hermes_ws.contract.errors import HermesError, InvalidParams, UnknownParameter
 from hermes_ws.contract.methods.connection import CapabilitiesParams
+from hermes_ws.contract.methods.runtime import Transport
 from hermes_ws.contract.methods.threads import THREAD_SUBSCRIBE
 from hermes_ws.contract.validation import read_params
 from hermes_ws.contract.version import PROTOCOL_MAJOR, PROTOCOL_MINOR
@@ -125,6 +126,11 @@ class EventStream(Apart):
     def lasting(self) -> bool:
         """It stays until its client hangs up."""
         return True
+
+    @property
+    def transport(self) -> Transport:
+        """How it came in."""
+        return "events"
 
     @property
     def askable(self) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from hermes_ws.contract.errors import LimitReached
+from hermes_ws.wire.frames import Frame, error_frame
+
 FRAME_BYTES: Final = 1024 * 1024
 """Largest message in and out: the default limit of client libraries."""
 
@@ -64,3 +67,9 @@ class Limits:
     unread_frames: int = UNREAD_FRAMES
     visitors: int = VISITORS
     connections: int = CONNECTIONS
+
+
+def too_large(frame: Frame, most: int) -> Frame:
+    """What is sent in the place of an answer that is larger than a frame may be."""
+    error = LimitReached(f"The answer has {len(frame)} bytes; a frame carries {most}.", hint="Ask for less at a time.")
+    return error_frame(frame.id, error.to_wire())

@@ -13,11 +13,12 @@ from typing import Final, final
 import trio
 from websockets.frames import CloseCode
 
-from hermes_ws.contract.errors import LimitReached, Overloaded
+from hermes_ws.contract.errors import Overloaded
 from hermes_ws.contract.methods.connection import GATEWAY_PING, Pong
+from hermes_ws.contract.methods.runtime import Transport
 from hermes_ws.server.apart import Apart
 from hermes_ws.server.entry import Principal
-from hermes_ws.server.limits import Limits
+from hermes_ws.server.limits import Limits, too_large
 from hermes_ws.server.output import Output
 from hermes_ws.server.ports import Dispatcher, Welcome
 from hermes_ws.wire.frames import Frame, error_frame, notification_frame, reply_frame
@@ -67,6 +68,11 @@ class PipeConnection(Apart):
         return True
 
     @property
+    def transport(self) -> Transport:
+        """How it came in."""
+        return "stdio"
+
+    @property
     def askable(self) -> bool:
         """Whoever holds the other ends could be asked; what it said it can do decides what."""
         return True
@@ -75,8 +81,7 @@ class PipeConnection(Apart):
         """Send the answer to a request."""
         most = self._limits.frame_bytes
         if len(frame) > most:
-            error = LimitReached(f"The answer has {len(frame)} bytes; a frame carries {most}.")
-            frame = error_frame(frame.id, error.to_wire())
+            frame = too_large(frame, most)
         self._owed -= 1
         self._output.put(frame)
         self._end_if_done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 from hermes_ws.server.entry import Principal
 from hermes_ws.server.static_files import StaticFile
@@ -14,6 +14,7 @@ from hermes_ws.wire.negotiation import Negotiated
 from hermes_ws.wire.peer import Request, Response
 
 if TYPE_CHECKING:
+    from hermes_ws.contract.methods.runtime import Transport
     from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 
 
@@ -67,6 +68,23 @@ class Caller(Protocol):
     def close(self, code: int, reason: str = "") -> None:
         """Say goodbye. `code` is a close code of the contract, whatever carries it."""
         ...
+
+
+@runtime_checkable
+class Attending(Protocol):
+    """What there is to tell of a caller that stays."""
+
+    @property
+    def principal(self) -> Principal: ...
+    @property
+    def profile(self) -> str | None: ...
+    @property
+    def negotiated(self) -> Negotiated: ...
+    @property
+    def transport(self) -> Transport: ...
+    @property
+    def began(self) -> float: ...
+    def subscriptions(self) -> tuple[Address, ...]: ...
 
 
 class Attendee(Caller, Protocol):

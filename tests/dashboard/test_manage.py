@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from websockets.exceptions import InvalidStatus
 
 from tests.dashboard.steps import managing, serving
@@ -304,6 +304,47 @@ def test_a_profile_is_made_cloned_renamed_and_deleted_with_consent(visit: Visit,
     assert not (server.homes / "grove").exists()
 
 
+def test_instructions_are_read_and_changed_and_a_profile_goes_out_and_comes_in(visit: Visit, server: Server) -> None:
+    page = visit()
+    (server.homes / "second" / "SOUL.md").write_text("Speak like a gardener.\n")
+    dialog = managing(page, "Profile", "second")
+
+    def card(what: str) -> Locator:
+        made = dialog.locator(f"details[data-more={what}]")
+        made.locator("summary").click()
+        return made
+
+    soul = card("soulWhat")
+    expect(soul.get_by_label("Instructions")).to_have_value("Speak like a gardener.")
+    soul.get_by_label("Instructions").fill("Speak like a sailor.")
+    soul.get_by_role("button", name="Save").click()
+    expect(soul.get_by_role("status")).to_have_text("Saved.")
+    assert (server.homes / "second" / "SOUL.md").read_text() == "Speak like a sailor."
+    out = card("exportWhat")
+    out.get_by_label("secrets").check()
+    out.get_by_role("button", name="Export").click()
+    expect(out.locator(".wrong")).to_contain_text("passphrase")
+    out.get_by_label("Passphrase").fill("a-passphrase-of-tests")
+    out.get_by_role("button", name="Export").click()
+    expect(out.get_by_role("status")).to_contain_text("files, ")
+    path = (out.get_by_role("status").text_content() or "").partition(", in ")[2].partition(". Left out")[0]
+    back = card("importWhat")
+    back.get_by_label("Path of the file").fill(path)
+    back.get_by_label("New name").fill("brought")
+    back.get_by_label("Passphrase").fill("another-passphrase")
+    back.get_by_label("Take the secrets").check()
+    back.get_by_role("button", name="Import").click()
+    expect(back.locator(".said.bad")).not_to_be_empty()
+    back.get_by_label("Passphrase").fill("a-passphrase-of-tests")
+    back.get_by_role("button", name="Import").click()
+    expect(back.get_by_role("status")).to_contain_text("brought is made")
+    assert (server.homes / "brought" / "SOUL.md").read_text() == "Speak like a sailor."
+    assert "value-of-second-1234" in (server.homes / "brought" / ".env").read_text()
+    client = server.connect()
+    client.call("profiles.delete", profile="brought", confirm="brought")
+    client.close()
+
+
 def test_what_the_kernel_enforces_is_told_as_the_server_knows_it(visit: Visit, server: Server) -> None:
     client = server.connect()
     told = client.call("profiles.describe", profile="second")
@@ -361,10 +402,16 @@ def test_the_server_tells_its_health_and_its_connections_as_they_are(visit: Visi
     before = int(connections.inner_text())
     more = [server.connect(), server.connect()]
     expect(connections).to_have_text(str(before + 2))
+    session = more[0].call("session.create", profile="second")["session_id"]
+    rows = dialog.locator(".connections tbody tr")
+    expect(rows).to_have_count(before + 2)
+    expect(rows.filter(has_text=session)).to_contain_text("WebSocket")
+    expect(rows.filter(has_text="dashboard")).not_to_have_count(0)
     for client in more:
         client.close()
     expect(connections).to_have_text(str(before))
-    expect(dialog.locator("tbody tr").filter(has_text="default")).to_contain_text("open")
+    open_ones = dialog.locator("table:not(.connections) tbody tr")
+    expect(open_ones.filter(has_text="default")).to_contain_text("open")
 
 
 def test_a_panel_that_cannot_be_shown_says_why_and_tries_again(visit: Visit, server: Server) -> None:

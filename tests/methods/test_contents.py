@@ -126,6 +126,29 @@ def test_the_server_tells_what_lives_in_it(server: Server, client: Client) -> No
     assert "default" in {each["name"] for each in told["profiles"]}
 
 
+def test_only_who_administers_the_server_sees_who_else_is_connected_and_the_instructions(server: Server) -> None:
+    owner = server.connect()
+    (server.homes / "second" / "SOUL.md").write_text("Be brief.\n")
+    session = owner.call("session.create", profile="second")["session_id"]
+    made = owner.call("token.create", name="narrow", profiles=["second"], rights=["observe", "control"])
+    narrow = Client(server.url, made["token"])
+    (own,) = narrow.call("runtime.statistics")["connected"]
+    assert (own["principal"], own["transport"], own["subscriptions"]) == ("narrow", "websocket", [])
+    assert narrow.call("profiles.describe", profile="second")["soul"] is None
+    told = owner.call("runtime.statistics")["connected"]
+    assert own in told
+    following = [
+        each
+        for each in told
+        if {"profile": "second", "session_id": session, "thread_id": "main"} in each["subscriptions"]
+    ]
+    assert len(following) == 1
+    assert following[0]["since"] > 0
+    assert owner.call("profiles.describe", profile="second")["soul"] == "Be brief."
+    narrow.close()
+    owner.close()
+
+
 def test_a_server_that_is_told_to_drain_ends(tmp_path_factory: pytest.TempPathFactory) -> None:
     place = tmp_path_factory.mktemp("drained")
     write_home(place / "homes" / "default", env={}, config="")

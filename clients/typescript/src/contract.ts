@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "07bf2ea1e83a94d4";
+export const CONTRACT_DIGEST = "f98626b9647befdb";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -538,6 +538,16 @@ export interface ConnectionResult {
   values?: Record<string, string>;
 }
 
+/** A connection that stays. `since` is in seconds since 1970; `profile` is the one that its path binds it to. */
+export interface ConnectionRow {
+  principal: string;
+  transport: "websocket" | "events" | "stdio";
+  since: number;
+  client: string;
+  profile?: string | null;
+  subscriptions: Array<Followed>;
+}
+
 /** One thing that is to be connected, and what it needs for that. */
 export interface ConnectionTarget {
   name: string;
@@ -856,6 +866,13 @@ export interface FileBlock {
   media_type: string;
   name: string;
   size: number;
+}
+
+/** A thread that a connection listens to; the id of a terminal or process stands for its thread. */
+export interface Followed {
+  profile: string;
+  session_id: string;
+  thread_id: string;
 }
 
 /** How the history that is taken over is made shorter: `soft` keeps it and shows the model a summary, `hard` keeps the summary and the last messages alone. */
@@ -1342,7 +1359,7 @@ export interface ProfileDeleted {
   name: string;
 }
 
-/** A profile as its user knows it. Names of secrets are told, values never. */
+/** A profile as its user knows it. Names of secrets are told, values never. `soul` are its instructions, the file SOUL.md, as far as they are read for a turn; they are told to who may change them. */
 export interface ProfileDescription {
   id: string;
   name: string;
@@ -1355,6 +1372,7 @@ export interface ProfileDescription {
   terminal: Record<string, string | number | boolean | Array<string> | null>;
   confinement: ConfinementReport;
   problems: Array<string>;
+  soul?: string | null;
 }
 
 /** What goes into the archive. Secrets go along only sealed under a passphrase. */
@@ -1786,7 +1804,7 @@ export interface ServerRow {
   restarts?: number;
 }
 
-/** What lives in the server now; of profiles, those that the caller may address. Bytes and seconds. */
+/** What lives in the server now; of profiles, those that the caller may address. Bytes and seconds. `connected` are the connections of the caller's own credential, or all for one that administers the whole server. */
 export interface ServerStatistics {
   uptime_s: number;
   draining: boolean;
@@ -1797,6 +1815,7 @@ export interface ServerStatistics {
   threads: number;
   guard_tripped: number;
   profiles: Array<ProfileStatistics>;
+  connected?: Array<ConnectionRow>;
 }
 
 /** The session was put away, or is gone. Nothing more of it follows on this subscription. */

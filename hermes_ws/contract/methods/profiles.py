@@ -51,7 +51,8 @@ class ConfinementReport(Result):
 
 
 class ProfileDescription(Result):
-    """A profile as its user knows it. Names of secrets are told, values never."""
+    """A profile as its user knows it. Names of secrets are told, values never. `soul` are its instructions, the file
+    SOUL.md, as far as they are read for a turn; they are told to who may change them."""
 
     id: str
     name: str
@@ -64,6 +65,7 @@ class ProfileDescription(Result):
     terminal: dict[str, str | int | float | bool | list[str] | None]
     confinement: ConfinementReport
     problems: list[str]
+    soul: str | None = None
 
 
 PROFILES_LIST = method(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, JsonValue
 
 from hermes_ws.contract.events import Protocol, ServerInfo
@@ -68,8 +70,32 @@ class ProfileStatistics(Result):
     tasks: int
 
 
+Transport = Literal["websocket", "events", "stdio"]
+"""How a connection that stays came in: a WebSocket, an event stream over HTTP, or a pair of pipes."""
+
+
+class Followed(Result):
+    """A thread that a connection listens to; the id of a terminal or process stands for its thread."""
+
+    profile: str
+    session_id: str
+    thread_id: str
+
+
+class ConnectionRow(Result):
+    """A connection that stays. `since` is in seconds since 1970; `profile` is the one that its path binds it to."""
+
+    principal: str
+    transport: Transport
+    since: float
+    client: str
+    profile: str | None = None
+    subscriptions: list[Followed]
+
+
 class ServerStatistics(Result):
-    """What lives in the server now; of profiles, those that the caller may address. Bytes and seconds."""
+    """What lives in the server now; of profiles, those that the caller may address. Bytes and seconds. `connected` are
+    the connections of the caller's own credential, or all for one that administers the whole server."""
 
     uptime_s: float
     draining: bool
@@ -80,6 +106,7 @@ class ServerStatistics(Result):
     threads: int
     guard_tripped: int
     profiles: list[ProfileStatistics]
+    connected: list[ConnectionRow] = []
 
 
 class DrainParams(Params):
