@@ -98,7 +98,7 @@ def prepare(name: ProfileName, home: ProfileHome) -> None:
             raise ProfileUnusable(f"The home of profile {name} is gone.", profile=name.text) from None
         except OSError as error:
             raise ProfileUnusable(
-                f"The home of profile {name} cannot be written: {error.strerror}.",
+                f"The home of profile {name} cannot be written: {error.strerror} ({error.filename}).",
                 hint="Check who owns the directory and whether its disk is full or read-only.",
                 profile=name.text,
             ) from None

@@ -124,10 +124,17 @@ class ProfileHome:
     def prepare(self) -> None:
         """Make the directories that a served home needs, 0700 each. The home itself must exist.
 
-        Nothing is made for a home that was deleted meanwhile: raises FileNotFoundError then (case IDENT-05).
+        Nothing is made for a home that was deleted meanwhile: raises FileNotFoundError then (case IDENT-05). What a
+        command has put in the place of the directory for temporary files gives way to it.
         """
         for directory in (self.user, self.temporary, self.state, self.blobs, self.logs, self.cache, self.run):
-            directory.mkdir(mode=0o700, exist_ok=True)
+            try:
+                directory.mkdir(mode=0o700, exist_ok=True)
+            except FileExistsError:
+                if directory != self.temporary:
+                    raise
+                directory.unlink()
+                directory.mkdir(mode=0o700)
 
 
 @final

@@ -76,8 +76,25 @@ def rests(pid: int) -> bool:
 
 
 def send(seen: Seen, number: signal.Signals) -> None:
-    """Signal the process that was seen; another one under the same number is left alone."""
-    now = look(seen.pid)
-    if now is not None and now.started == seen.started:
+    """Signal the process that was seen; another one under the same number is left alone.
+
+    It is held on to before it is looked at, so that the number cannot change hands between the look and the signal.
+    """
+    try:
+        held = os.pidfd_open(seen.pid)
+    except ProcessLookupError:
+        return
+    except OSError:
+        held = None  # No descriptor is left: the look has to do.
+    try:
+        now = look(seen.pid)
+        if now is None or now.started != seen.started:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(seen.pid, number)
+            if held is None:
+                os.kill(seen.pid, number)
+            else:
+                signal.pidfd_send_signal(held, number)
+    finally:
+        if held is not None:
+            os.close(held)

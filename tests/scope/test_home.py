@@ -186,6 +186,23 @@ def test_the_directories_of_a_home_are_for_its_owner_alone(home: ProfileHome) ->
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
+@pytest.mark.parametrize("what", ["file", "link that leads nowhere"])
+def test_what_a_command_leaves_in_the_place_of_its_temporary_files_gives_way(home: ProfileHome, what: str) -> None:
+    home.prepare()
+    home.temporary.rmdir()
+    if what == "file":
+        home.temporary.touch()
+    else:
+        home.temporary.symlink_to("/nowhere/at/all")
+    home.prepare()
+    assert home.temporary.is_dir()
+    assert not home.temporary.is_symlink()
+    home.logs.rmdir()
+    home.logs.touch()
+    with pytest.raises(FileExistsError):
+        home.prepare()
+
+
 def test_every_path_of_a_home_lies_in_it() -> None:
     home = ProfileHome(Path("/homes/b"))
     paths = [getattr(home, name) for name in vars(type(home)) if isinstance(vars(type(home))[name], property)]
