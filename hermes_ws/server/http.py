@@ -25,6 +25,9 @@ WEBSOCKET_PATH: Final = re.compile(r"/ws|/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/ws
 CONTRACT_PATH: Final = re.compile(r"(?:/p/([A-Za-z0-9][A-Za-z0-9._-]{0,63}))?/(?:rpc|(events)|blob/([0-9a-f]{64}))")
 """Where the contract is spoken without a WebSocket: requests, the events of a thread, and whole contents."""
 
+_HALF_LINE_END: Final = re.compile(rb"(?<!\r)\n|\r(?!\n)")
+_BODY_END: Final = re.compile(rb"\n(content-length|transfer-encoding):", re.IGNORECASE)
+
 DASHBOARD_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -104,6 +107,14 @@ def contract_target(target: bytes) -> ContractTarget | None:
     """Whether an address is one at which the contract is spoken."""
     matched = CONTRACT_PATH.fullmatch(target.decode("latin-1").partition("?")[0])
     return None if matched is None else ContractTarget(matched[2] is not None, matched[1], matched[3])
+
+
+def ambiguous(head: bytes) -> bool:
+    """Whether another program, such as a proxy in front of the server, may read another request out of this head: some
+    take half a line end for a whole one, and of two ways to tell where the body ends each takes its own (RFC 9112,
+    section 6.3). What follows would then be somebody else's request.
+    """
+    return _HALF_LINE_END.search(head) is not None or len({each.lower() for each in _BODY_END.findall(head)}) > 1
 
 
 def plain(status: int, *headers: tuple[str, str]) -> Answer:

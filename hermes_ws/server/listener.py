@@ -33,9 +33,10 @@ _log = logging.getLogger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class ListenerStatistics:
-    """How many are connected, and how many are still at the door."""
+    """How many are connected, how many ask by plain HTTP, and how many are still at the door."""
 
     connections: int
+    guests: int
     visitors: int
 
 
@@ -60,6 +61,8 @@ class Listener:
         self._joined = joined
         self._connections: dict[str, Attendee] = {}
         self._visitors: OrderedDict[int, trio.CancelScope] = OrderedDict()
+        self._guests: set[int] = set()
+        """Visitors that have shown a credential and stay what they are: they ask by plain HTTP."""
         self._accepting = trio.CancelScope()
         self._out_of_room_until = -math.inf
         self._full = False
@@ -75,8 +78,8 @@ class Listener:
         return tuple(self._connections.values())
 
     def statistics(self) -> ListenerStatistics:
-        """Counts of both."""
-        return ListenerStatistics(len(self._connections), len(self._visitors))
+        """Counts of all three."""
+        return ListenerStatistics(len(self._connections), len(self._guests), len(self._visitors))
 
     async def run(
         self, bound: Sequence[Bound], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -170,11 +173,17 @@ class Listener:
                 ).receive()
             finally:
                 self._visitors.pop(key, None)
+                self._guests.discard(key)
         return None if scope.cancelled_caught else visitor
 
-    def _admit(self, key: int) -> None:
-        """Whoever has shown a credential is pushed out by no flood."""
-        self._visitors.pop(key, None)
+    def _admit(self, key: int) -> bool:
+        """Whoever has shown a credential is pushed out by no flood, and counts as a connection. False for no room."""
+        if key not in self._guests:
+            if self._no_room() is not None:
+                return False
+            self._visitors.pop(key, None)
+            self._guests.add(key)
+        return True
 
     async def _following(self, events: EventStream) -> None:
         self._connections[events.id] = events
@@ -204,7 +213,7 @@ class Listener:
     def _no_room(self) -> str | None:
         """Why one more connection is too many, if it is. Said in the log once, until there is room again."""
         most = self._site.limits.connections
-        if len(self._connections) < most:
+        if len(self._connections) + len(self._guests) < most:
             self._full = False
             return None
         if not self._full:

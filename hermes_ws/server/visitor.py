@@ -29,6 +29,7 @@ from hermes_ws.server.http import (
     WEBSOCKET_PATH,
     Answer,
     ContractTarget,
+    ambiguous,
     contract_target,
     plain,
     respond,
@@ -49,6 +50,9 @@ LINGER: Final = 1.0
 
 READ_BYTES: Final = 16 * 1024
 """What is read at once; a head."""
+
+NO_ROOM: Final = ("Retry-After", "5")
+"""To whoever has shown a credential and finds no room: seconds after which a connection may have ended."""
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _UPGRADE: Final = re.compile(rb"\r\nupgrade:[^\r\n]*websocket", re.IGNORECASE)
@@ -99,7 +103,7 @@ class Visitor:
         *,
         compress: bool,
         dispatcher: Dispatcher,
-        admitted: Callable[[], None],
+        admitted: Callable[[], bool],
     ) -> None:
         self._stream = stream
         self._site = site
@@ -113,7 +117,7 @@ class Visitor:
     async def receive(self) -> Upgraded | Listening | None:
         """Serve it. What it became when it stays; None when it is done and the stream is to be closed.
 
-        `admitted` is called when it has shown a credential: from then on it is no stranger.
+        `admitted` is called when it has shown a credential: whether there is room for one more who is no stranger.
         """
         if not self._site.proxies.admits(self._accepted):
             await self._last(plain(403))
@@ -156,6 +160,9 @@ class Visitor:
                 if end >= 0:
                     head = bytes(self._buffer[: end + len(_END_OF_HEAD)])
                     del self._buffer[: len(head)]
+                    if ambiguous(head):
+                        await self._last(plain(400))
+                        return None
                     return head
                 if not await self._more():
                     return None
@@ -229,7 +236,8 @@ class Visitor:
             return plain(404)
         if request.method != target.method.encode():
             return plain(405, ("Allow", target.method))
-        self._admitted()
+        if not self._admitted():
+            return plain(503, NO_ROOM)
         if h11_connection.they_are_waiting_for_100_continue:
             go_on = h11_connection.send(h11.InformationalResponse(status_code=100, headers=[]))
             if not await self._send(go_on or b""):

@@ -24,6 +24,13 @@ async def listening(client: RawClient) -> None:
     assert (await client.message())["id"] == 1
 
 
+async def answered(client: RawClient, asked: bytes = b"POST /rpc") -> int:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"echo","params":{}}'
+    head = client.head("/", Content_Length=str(len(body))).replace(b"GET /", asked, 1)
+    await client.send(head + body)
+    return (await client.response())[0]
+
+
 async def test_each_of_very_many_subscribers_gets_every_event() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     many = min(MANY, (soft - 200) // 2)
@@ -57,6 +64,23 @@ async def test_one_more_than_there_is_room_for_is_told_to_come_back(caplog: pyte
         while on.listener.statistics().connections > 1:
             await trio.lowlevel.checkpoint()
         await listening(await on.opened())
+
+
+async def test_who_asks_by_plain_http_takes_room_as_long_as_it_stays() -> None:
+    async with stage(limits=Limits(connections=2)) as on:
+        guest = await on.raw()
+        for _ in range(2):  # the second time it is known
+            assert await answered(guest) == 200
+        listener = await on.opened()
+        for refused in (b"POST /rpc", b"GET /events?session_id=s-1"):
+            late = await on.raw()
+            assert await answered(late, refused) == 503
+        await guest.close()
+        while on.listener.statistics().guests:
+            await trio.lowlevel.checkpoint()
+        assert await answered(await on.raw()) == 200
+        await listener.call(1, "echo")
+        assert (await listener.message())["id"] == 1
 
 
 async def test_without_a_descriptor_left_nobody_is_cut_off_and_the_health_says_so(
