@@ -28,7 +28,7 @@ ROOMS: Mapping[str, Room] = MappingProxyType(
         "contract": Room(("tests/contract",), 100),
         "wire": Room(("tests/wire",), 100),
         "scope": Room(("tests/scope",), 100),
-        "journal": Room(("tests/journal",), 84),
+        "journal": Room(("tests/journal",), 100),
         "session": Room(("tests/session",), 85),
     }
 )

@@ -131,3 +131,20 @@ async def test_what_a_crash_left_unfinished_is_collected(journal: Database, home
     (directory / "empty").mkdir()
     assert await journal.blobs.collect(journal.transact, grace=-1) == 4
     assert files(home) == []
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "😀"])
+def test_an_excerpt_is_the_beginning_and_the_end_within_its_bound(letter: str) -> None:
+    bound = blobs_module.INLINE_BYTES
+    fits = letter * (bound // len(letter.encode()))
+    assert blobs_module.excerpt(fits) == fits
+    cut = blobs_module.excerpt(f"begin{fits}end")
+    assert cut.startswith(f"begin{letter}")
+    assert cut.endswith(f"{letter}end")
+    assert "[…]" in cut
+    assert len(cut.encode()) <= bound
+    assert "\ufffd" not in cut, "no letter is cut in two"
+
+
+def test_an_excerpt_of_what_is_no_text_can_be_stored() -> None:
+    assert blobs_module.excerpt("\ud800" * blobs_module.INLINE_BYTES * 2).encode()

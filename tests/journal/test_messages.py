@@ -65,3 +65,10 @@ async def test_an_id_is_used_once_in_a_thread(journal: Database) -> None:
     with pytest.raises(ThreadUnknown):
         await journal.transact(lambda tx: messages.add(tx, ThreadKey("ses-1", "none"), message(2)))
     assert messages.new_id() != messages.new_id()
+
+
+async def test_a_thread_has_a_message_or_not(journal: Database) -> None:
+    await fill(journal, message(1))
+    assert await journal.read(lambda connection: messages.exists(connection, KEY, "m1"))
+    assert not await journal.read(lambda connection: messages.exists(connection, KEY, "m2"))
+    assert not await journal.read(lambda connection: messages.exists(connection, ThreadKey("ses-1", "none"), "m1"))

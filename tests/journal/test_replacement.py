@@ -90,3 +90,21 @@ async def test_results_that_fit_into_no_event_are_told_in_several() -> None:
     assert [len(message.content) for message in found] == [2, 2, 1]
     assert [block for message in found for block in message.content] == blocks
     assert messages.fitting([]) == []
+
+
+async def test_a_history_is_copied_up_to_a_message_and_told_there(journal: Database) -> None:
+    said = [Message(message_id=f"msg-{number}", role="user", text=f"text {number}") for number in range(3)]
+    some, all_of_it = ThreadKey("ses-1", "some"), ThreadKey("ses-1", "all")
+
+    def work(tx: Transaction) -> list[int]:
+        for message in said:
+            messages.add(tx, KEY, message)
+        for key in (some, all_of_it):
+            threads.ensure(tx, key)
+        return [replacement.copy(tx, KEY, some, "msg-1"), replacement.copy(tx, KEY, all_of_it)]
+
+    assert await journal.transact(work) == [2, 3]
+    assert await journal.read(lambda connection: messages.stored(connection, some)) == said[:2]
+    assert await journal.read(lambda connection: messages.stored(connection, all_of_it)) == said
+    found, _ = await journal.read(lambda connection: events.since(connection, some, Cursor(1, 0)))
+    assert [event.type for event in found] == ["message.complete"] * 2

@@ -116,3 +116,38 @@ async def test_a_query_means_its_letters(open_home: Opener) -> None:
     for query, expected in (("100%", ["ses-0"]), ("a_b", ["ses-2"]), ("DONE", ["ses-1", "ses-0"]), ("\\", [])):
         found, _ = await database.read(lambda connection: sessions.page(connection, 10, query=query))  # noqa: B023
         assert ids(found) == expected
+
+
+async def test_a_title_that_is_there_is_the_session_that_is_meant_when_one_is_only_to_be_there(
+    open_home: Opener,
+) -> None:
+    database = await open_home()
+    wanted = replace(NEW, title="Taxes", if_missing=True)
+    made = await database.transact(lambda tx: sessions.create(tx, wanted))
+    assert (made.new, made.existing) == (True, False)
+    again = await database.transact(lambda tx: sessions.create(tx, replace(wanted, session_id="ses-2")))
+    assert (again.record, again.new, again.existing) == (made.record, False, True)
+    untitled = replace(wanted, session_id="ses-3", title=None)
+    assert (await database.transact(lambda tx: sessions.create(tx, untitled))).new
+
+
+async def test_each_change_is_a_revision(open_home: Opener) -> None:
+    times = iter((1.0, 2.0, 3.0))
+    database = await open_home(clock=lambda: next(times))
+    made = (await database.transact(lambda tx: sessions.create(tx, FULL))).record
+    changed = await database.transact(lambda tx: sessions.edit(tx, "ses-1", title="Taxes 2026", pinned=True))
+    assert (changed.title, changed.pinned, changed.revision) == ("Taxes 2026", True, made.revision + 1)
+    assert changed.updated_at > made.updated_at
+    assert await database.read(lambda connection: sessions.get(connection, "ses-1")) == changed
+    lent = changed.with_launch({"model": "other"})
+    assert (lent.launch, lent.revision) == ({"model": "other"}, changed.revision)
+    assert await database.read(lambda connection: sessions.get(connection, "ses-1")) == changed
+
+
+async def test_what_a_list_shows_of_a_session_can_be_had_of_one(open_home: Opener) -> None:
+    database = await open_home()
+    record = (await database.transact(lambda tx: sessions.create(tx, NEW))).record
+    words = NewAdmission(ThreadKey("ses-1", "main"), "owner", "in-1", "digest", "Count the receipts")
+    await database.transact(lambda tx: admissions.admit(tx, words))
+    shown = await database.read(lambda connection: sessions.summary(connection, record))
+    assert (shown.record, shown.state, shown.preview) == (record, "running", "Count the receipts")
