@@ -11,6 +11,8 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+from tests.e2e import declared
+
 PATIENCE = 30.0
 """Seconds after which something that has not happened will not: generous, since test machines are shared."""
 
@@ -28,7 +30,8 @@ CLOSE_S = 1.0
 
 
 class Client:
-    """A WebSocket that keeps what it received, in order: replies by id, events, and questions."""
+    """A WebSocket that keeps what it received, in order: replies by id, events, and questions. What the contract does
+    not declare it refuses."""
 
     def __init__(
         self, url: str, token: str, *, server_requests: bool | list[str] = True, negotiate: bool = True, **said: Any
@@ -46,6 +49,7 @@ class Client:
         self.questions: list[dict[str, Any]] = []
         self.replies: dict[Any, dict[str, Any]] = {}
         self._next = 0
+        self._asked: dict[int, str] = {}
         self.ready = self._read()["params"]
         assert self.ready["type"] == "gateway.ready"
         if negotiate:
@@ -59,6 +63,7 @@ class Client:
     def pump(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """Take one frame from the socket and put it where it belongs."""
         frame = self._read(timeout)
+        declared.check(frame, self._asked.pop(frame.get("id", 0), None))
         if frame.get("method") == "event":
             self.events.append(frame["params"])
         elif "method" in frame:
@@ -69,6 +74,7 @@ class Client:
 
     def send(self, method: str, **params: Any) -> int:
         self._next += 1
+        self._asked[self._next] = method
         self.socket.send(json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}))
         return self._next
 
