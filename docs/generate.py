@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -23,6 +23,7 @@ from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.close_codes import CLOSE_CODES, Return
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
+from hermes_ws.contract.general import ALWAYS, BY_SCOPE
 from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.contract.registry import varies_of
 from hermes_ws.methods.built_in import BUILT_IN
@@ -72,7 +73,12 @@ def _brief(document: object) -> str:
 
 
 def _methods() -> Iterator[str]:
-    yield f"# Methods\n\n{NOTE}\n"
+    yield f"# Methods\n\n{NOTE}\n## What any of them may answer\n\n"
+    yield "Besides the errors that are listed with a method, or a more exact one of their kind.\n\n"
+    yield f"- whatever it is about: {_types(ALWAYS)}\n"
+    for scope, found in BY_SCOPE.items():
+        yield f"- of scope `{scope.value}`: {_types(found)}\n"
+    yield "\n"
     for method in METHODS.values():
         yield f"## `{method.name}`\n\n{method.doc}\n\n"
         yield f"Scope `{method.scope.value}`, right `{method.right.value}`, order `{method.order.value}`.\n\n"
@@ -89,7 +95,11 @@ def _methods() -> Iterator[str]:
                 yield f"`{value}`: {_sentence(shape)}\n\n{_fields(shape) if shape.model_fields else ''}"
         yield f"**Result** — {_sentence(method.result)}\n\n{_fields(method.result)}"
         if method.errors:
-            yield "**Errors**: " + ", ".join(f"`{each.type}`" for each in method.errors) + "\n\n"
+            yield f"**Errors**: {_types(method.errors)}\n\n"
+
+
+def _types(found: Iterable[type[HermesError]]) -> str:
+    return ", ".join(f"`{each.type}`" for each in found)
 
 
 def _events() -> Iterator[str]:

@@ -13,6 +13,7 @@ from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.close_codes import CLOSE_CODES
 from hermes_ws.contract.errors import HermesError
 from hermes_ws.contract.events import EVENTS
+from hermes_ws.contract.general import ALWAYS, BY_SCOPE
 from hermes_ws.contract.questions import QUESTIONS
 from hermes_ws.contract.registry import NEEDS
 from hermes_ws.contract.schemas import Shapes, shapes
@@ -43,6 +44,10 @@ def document() -> dict[str, JsonValue]:
             }
             for each in QUESTIONS.values()
         ],
+        "x-general-errors": {
+            "always": [_error(error) for error in ALWAYS],
+            **{scope.value: [_error(error) for error in found] for scope, found in BY_SCOPE.items()},
+        },
         "x-close-codes": [{"code": each.code, "name": each.name, "summary": each.doc} for each in CLOSE_CODES],
     }
 

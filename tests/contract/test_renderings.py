@@ -13,9 +13,12 @@ from jsonschema import Draft202012Validator
 from hermes_ws.contract import asyncapi, openrpc, schemas, typescript
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.close_codes import CLOSE_CODES
+from hermes_ws.contract.errors import ThreadUnknown
 from hermes_ws.contract.events import EVENTS
+from hermes_ws.contract.general import general
 from hermes_ws.contract.methods.mutations import PAYLOADS
 from hermes_ws.contract.questions import QUESTIONS
+from hermes_ws.contract.registry import Scope
 from hermes_ws.server import door, life
 
 DOCUMENTS = (openrpc.document, asyncapi.document, schemas.document)
@@ -76,6 +79,17 @@ def test_openrpc_has_every_method_with_what_it_needs() -> None:
     assert {"code": 5035, "type": "draining"} in [
         {"code": each["code"], "type": each["data"]["type"]} for each in submit["errors"]
     ]
+
+
+def test_openrpc_tells_what_any_method_may_answer() -> None:
+    told = openrpc.document()["x-general-errors"]
+    assert isinstance(told, dict)
+    for scope in Scope:
+        types = [row["data"]["type"] for key in ("always", scope.value) for row in cast("list[Any]", told[key])]
+        assert types == [each.type for each in general(scope)]
+    assert {"invalid_params", "overloaded", "internal"} <= {each.type for each in general(Scope.CONNECTION)}
+    assert issubclass(ThreadUnknown, general(Scope.THREAD))
+    assert not issubclass(ThreadUnknown, general(Scope.SESSION))
 
 
 def test_asyncapi_has_every_event_and_both_sides_of_every_question() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from pydantic import BaseModel
 
+from hermes_ws.contract import errors
 from hermes_ws.contract.catalog import METHODS
 from hermes_ws.contract.events import EVENTS, Envelope
+from hermes_ws.contract.general import general
 from hermes_ws.contract.questions import QUESTIONS
 
+ERRORS = {
+    each.type: each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.HermesError)
+}
 ENVELOPE = frozenset(Envelope.model_fields)
 
 
@@ -23,6 +29,10 @@ def check(frame: dict[str, Any], asked: str | None) -> None:
         _fits(QUESTIONS[frame["method"]].params, frame["params"], frame["method"])
     elif "result" in frame and asked is not None:
         _fits(METHODS[asked].result, frame["result"], asked)
+    elif asked in METHODS:
+        method, given = METHODS[asked], frame["error"]["data"]["type"]
+        declared = (*method.errors, *general(method.scope))
+        assert issubclass(ERRORS[given], declared), f"{asked} answers {given}, which is not declared"
 
 
 def _fits(model: type[BaseModel], value: dict[str, Any], what: str) -> None:

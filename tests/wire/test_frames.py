@@ -138,3 +138,5 @@ def test_a_model_that_cannot_be_written_as_it_is_is_written_as_well_as_it_can_be
     assert json.loads(reply.json)["result"]["message"] == "a lone \ufffd surrogate"
     whole = reply_frame(8, Notice(level="info", type="t", message="plain"))
     assert (whole.id, json.loads(whole.json)["result"]["message"]) == (8, "plain")
+    named = reply_frame('a "name"', Notice(level="info", type="t", message="plain"))
+    assert (named.id, json.loads(named.json)["id"]) == ('a "name"', 'a "name"')

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "f98626b9647befdb";
+export const CONTRACT_DIGEST = "ec3f06621113d08b";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
