@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -78,23 +78,44 @@ def test_a_wrong_token_is_said_to_be_no_connection(node: Path, server: Server) -
     assert "cannot connect" in done.stderr
 
 
-def test_a_client_comes_back_and_goes_on_where_it_was(node: Path, server: Server, tmp_path: Path) -> None:
-    script = tmp_path / "back.ts"
-    script.write_text(COMING_BACK.replace("GATEWAY", str(CLIENT / "src" / "gateway.ts")))
-    done = subprocess.run(
-        [str(node), str(script), server.url, server.token],
-        capture_output=True,
-        text=True,
-        env=BASE,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    seen = [int(each) for each in done.stdout.split()]
+@pytest.fixture
+def told(node: Path, server: Server, tmp_path: Path) -> Callable[[str], str]:
+    """What a program prints that uses the client; it may look at the sockets that were made."""
+
+    def run(program: str) -> str:
+        script = tmp_path / "program.ts"
+        script.write_text(BEGINNING.replace("GATEWAY", str(CLIENT / "src" / "gateway.ts")) + program)
+        arguments = [str(node), str(script), server.url, server.token]
+        done = subprocess.run(arguments, capture_output=True, text=True, env=BASE, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_client_comes_back_and_goes_on_where_it_was(told: Callable[[str], str]) -> None:
+    seen = [int(each) for each in told(COMING_BACK).split()]
     assert seen == list(range(1, len(seen) + 1)), "a gap or a repetition"
 
 
-COMING_BACK = """
+def test_what_is_gone_or_refused_meanwhile_is_told_and_nothing_is_tried_for_ever(told: Callable[[str], str]) -> None:
+    assert told(GONE).split("\n") == [
+        "dropped session_unknown, sockets 2",
+        "still there true",
+        "revoked 4501",
+        "refused 4501, sockets 2",
+        "",
+    ]
+
+
+def test_an_answerer_that_fails_leaves_the_question_open_and_a_return_asks_nobody_twice(
+    told: Callable[[str], str],
+) -> None:
+    """Cases ASK-10, ASK-15."""
+    assert told(ASKED).split("\n") == ["failed once", "still open 1", "asked 1, sockets 2, outcome completed", ""]
+
+
+BEGINNING = """
 import { Gateway } from "GATEWAY";
 
 const [, , url, token] = process.argv;
@@ -103,6 +124,91 @@ const Real = globalThis.WebSocket;
 globalThis.WebSocket = class extends Real {
   constructor(...args) { super(...args); sockets.push(this); }
 };
+const after = (gateway, type) => new Promise((resolve) => gateway.on(type, (event) => resolve(event.payload)));
+"""
+
+GONE = """
+const owner = await Gateway.connect(url, { token });
+const { session_id, revision } = await owner.call("session.create", { subscribe: false });
+const mine = () => sockets.slice(1);
+let dropped;
+const gone = new Promise((resolve) => { dropped = resolve; });
+const gateway = await Gateway.connect(url, {
+  token, retryMs: 1000, dropped: (thread, why) => dropped([thread.session_id, why.type]),
+});
+await gateway.follow({ session_id });
+mine()[0].close(4400);
+await owner.call("session.mutate", {
+  session_id, request_id: "away", expected_revision: revision, operation: "delete", payload: {},
+});
+const [which, why] = await gone;
+console.log(`dropped ${which === session_id ? why : which}, sockets ${mine().length}`);
+console.log(`still there ${(await gateway.call("gateway.ping", {})).ok}`);
+gateway.close();
+
+const narrow = async (name, retryMs) => {
+  const made = await owner.call("token.create", { name, rights: ["observe"] });
+  let end;
+  const ended = new Promise((resolve) => { end = resolve; });
+  const first = sockets.length;
+  const client = await Gateway.connect(url, { token: made.token, retryMs, ended: (why) => end(why.code) });
+  const revoke = () => owner.call("token.revoke", { token_id: made.token_id });
+  return { ended, revoke, made: () => sockets.slice(first), client };
+};
+const one = await narrow("there", 10);
+await one.revoke();
+console.log(`revoked ${await one.ended}`);
+const other = await narrow("away", 1000);
+other.made()[0].close(4400);
+await other.revoke();
+console.log(`refused ${await other.ended}, sockets ${other.made().length}`);
+owner.close();
+"""
+
+ASKED = """
+let asked = 0;
+let answer;
+
+let heard = () => {};
+const failed = new Promise((resolve) => { heard = resolve; });
+const clarify = () => { heard(); throw new Error("no window"); };
+const bad = await Gateway.connect(url, { token, questions: { clarify } });
+const { session_id } = await bad.call("session.create", { subscribe: false });
+await bad.follow({ session_id });
+const opened = after(bad, "request.opened");
+await bad.call("prompt.submit", { session_id, input_id: "asks", text: "/do ask Which colour?" });
+const { id } = await opened;
+await failed;
+console.log("failed once");
+await bad.call("gateway.ping", {});
+const open = (await bad.call("question.list", {})).questions.filter((each) => each.id === id);
+console.log(`still open ${open.length}`);
+
+const before = sockets.length;
+let asking = () => {};
+const isAsked = new Promise((resolve) => { asking = resolve; });
+const good = await Gateway.connect(url, {
+  token, retryMs: 10, questions: {
+    clarify: () => {
+      asked += 1;
+      asking();
+      return new Promise((resolve) => { answer = resolve; });
+    },
+  },
+});
+await good.follow({ session_id });
+await isAsked;
+sockets[before].close(4400);
+const finished = after(good, "execution.finished");
+while (sockets.length === before + 1) await new Promise((resolve) => setTimeout(resolve, 5));
+answer({ answers: { q1: "blue" } });
+const { outcome } = await finished;
+console.log(`asked ${asked}, sockets ${sockets.length - before}, outcome ${outcome}`);
+bad.close();
+good.close();
+"""
+
+COMING_BACK = """
 const gateway = await Gateway.connect(url, { token, retryMs: 10 });
 const { session_id, cursor } = await gateway.call("session.create", { subscribe: false });
 await gateway.follow({ session_id, after: cursor });

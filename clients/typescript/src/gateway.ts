@@ -47,6 +47,17 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** The connection ended, or there was none: the code is one of `CLOSE_CODES`, or one of WebSocket itself. */
+export class HungUp extends Error {
+  readonly code: number;
+
+  constructor(message: string, code: number) {
+    super(message);
+    this.name = "HungUp";
+    this.code = code;
+  }
+}
+
 export type Answerer<K extends QuestionKind> = (
   params: ServerRequestMap[K]["params"],
   id: string,
@@ -59,11 +70,16 @@ export interface Options {
   token: string;
   name?: string;
   version?: string;
-  /** What answers the questions of each kind; a kind without an entry is not asked here. */
+  /** What answers the questions of each kind; a kind without an entry is not asked here. One that throws leaves the
+   * question open for others. */
   questions?: { [K in QuestionKind]?: Answerer<K> };
   live?: "full" | "coalesced" | "none";
   /** Milliseconds before the first attempt to come back; doubled each time, up to 30 seconds. 0: do not come back. */
   retryMs?: number;
+  /** Told why, when the connection is gone and it does not come back: the token holds no more, for example. */
+  ended?: (why: Error) => void;
+  /** Told of a thread that is followed no more, since it was gone when the connection came back. */
+  dropped?: (thread: { session_id: string; thread_id: string }, why: RpcError) => void;
 }
 
 interface Followed {
@@ -88,6 +104,16 @@ type Incoming = {
 
 const LONGEST_PAUSE_MS = 30_000;
 
+/** What the server says of a thread that cannot be followed again. */
+const GONE: ReadonlySet<ErrorType> = new Set(["session_unknown", "thread_unknown", "profile_unknown", "permission_denied"]);
+
+/** Whether it is of no use to come back as this client is. */
+function isFinal(why: unknown): boolean {
+  if (why instanceof RpcError) return why.type === "protocol_unsupported";
+  const known = why instanceof HungUp ? CLOSE_CODES[why.code as keyof typeof CLOSE_CODES] : undefined;
+  return known !== undefined && known.then !== "resume";
+}
+
 export class Gateway {
   /** The payload of `gateway.ready`, of the latest connection. */
   ready!: BackendGatewayEventMap["gateway.ready"];
@@ -97,6 +123,7 @@ export class Gateway {
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Map<string, Set<(event: GatewayEvent) => void>>();
   readonly #followed = new Map<string, Followed>();
+  readonly #answers = new Map<string, Promise<object>>();
   #socket: WebSocket | undefined;
   #next = 0;
   #closed = false;
@@ -161,21 +188,32 @@ export class Gateway {
   #open(): Promise<void> {
     return new Promise((resolve, reject) => {
       const socket = new WebSocket(this.#url, ["hermes.v1", `hermes.bearer.${this.#options.token}`]);
+      let greeted = false;
       let open = false;
       this.#socket = socket;
-      socket.onerror = () => reject(new Error(`cannot connect to ${this.#url}`));
       socket.onclose = (event) => {
-        reject(new Error(`the server hung up (${event.code} ${event.reason})`));
-        this.#lost();
-        if (open) this.#comeBack(event.code);
+        const what = greeted ? "the server hung up" : `cannot connect to ${this.#url}`;
+        const why = new HungUp(`${what} (${event.code} ${event.reason})`, event.code);
+        if (this.#socket === socket) this.#lost();
+        reject(why);
+        if (open) this.#comeBack(why);
       };
       socket.onmessage = (event) => {
         const said = JSON.parse(String(event.data)) as Incoming | Incoming[];
         for (const message of Array.isArray(said) ? said : [said]) this.#take(message);
-        if (!open && this.ready !== undefined) {
-          open = true;
-          this.#introduce().then(resolve, reject);
-        }
+        if (greeted) return;
+        greeted = true;
+        this.#introduce().then(
+          () => {
+            open = true;
+            resolve();
+          },
+          (why: unknown) => {
+            reject(why);
+            this.#lost();
+            socket.close(1000);
+          },
+        );
       };
     });
   }
@@ -189,8 +227,14 @@ export class Gateway {
       server_requests: Object.keys(questions),
       live,
     });
-    for (const { session_id, thread_id, cursor } of this.#followed.values()) {
-      await this.call("thread.subscribe", { session_id, thread_id, after: cursor });
+    for (const [key, { session_id, thread_id, cursor }] of [...this.#followed]) {
+      try {
+        await this.call("thread.subscribe", { session_id, thread_id, after: cursor });
+      } catch (why) {
+        if (!(why instanceof RpcError) || !GONE.has(why.type)) throw why;
+        this.#followed.delete(key);
+        this.#options.dropped?.({ session_id, thread_id }, why);
+      }
     }
   }
 
@@ -199,18 +243,38 @@ export class Gateway {
     this.#waiting.clear();
   }
 
-  #comeBack(code: number): void {
-    const known = CLOSE_CODES[code as keyof typeof CLOSE_CODES];
+  #comeBack(why: Error): void {
     const first = this.#options.retryMs ?? 250;
-    if (this.#closed || first === 0 || (known !== undefined && known.then !== "resume")) return;
+    if (this.#closed) return;
+    if (first === 0 || isFinal(why)) {
+      this.#options.ended?.(why);
+      return;
+    }
     const attempt = (pause: number): void => {
       // Not all at once: those who lost the same server come back spread out.
       const wait = pause * (0.5 + Math.random() / 2);
       setTimeout(() => {
-        if (!this.#closed) this.#open().catch(() => attempt(Math.min(pause * 2, LONGEST_PAUSE_MS)));
+        if (this.#closed) return;
+        this.#open().catch(async (failed: Error) => {
+          const refused = (await this.#tokenRefused()) ? new HungUp("the token is not accepted any more", 4501) : failed;
+          if (isFinal(refused)) this.#options.ended?.(refused);
+          else attempt(Math.min(pause * 2, LONGEST_PAUSE_MS));
+        });
       }, wait);
     };
     attempt(first);
+  }
+
+  /** Whether the server is there and refuses the token: a WebSocket is told of no HTTP status. False also where that
+   * cannot be seen, as in a page of another origin. */
+  async #tokenRefused(): Promise<boolean> {
+    const address = this.#url.replace(/^ws/, "http").replace(/\/ws$/, "/rpc");
+    const headers = { Authorization: `Bearer ${this.#options.token}` };
+    try {
+      return (await fetch(address, { method: "POST", headers, body: "{}" })).status === 401;
+    } catch {
+      return false;
+    }
   }
 
   #take(message: Incoming): void {
@@ -229,16 +293,42 @@ export class Gateway {
 
   #event(event: GatewayEvent): void {
     if (event.type === "gateway.ready") this.ready = event.payload;
+    if (event.type === "request.cancel") this.#answers.delete(event.payload.id);
     const followed = this.#followed.get(`${event.session_id} ${event.thread_id}`);
     if (followed !== undefined && event.cursor != null) followed.cursor = event.cursor;
     for (const listener of this.#listeners.get(event.type) ?? []) listener(event);
   }
 
   async #asked(message: Incoming): Promise<void> {
+    const id = String(message.id);
     const answerers = this.#options.questions as Record<string, Answerer<QuestionKind> | undefined> | undefined;
     const answerer = answerers?.[String(message.method)];
-    if (answerer === undefined) return;
-    const result = await answerer(message.params as never, String(message.id));
-    this.#socket?.send(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+    if (answerer === undefined) {
+      this.#say({ id, error: { code: -32601, message: `${message.method} is not answered here.` } });
+      return;
+    }
+    // Whoever comes back is asked again what is open; a person is not. The answer goes where it was asked for last: before
+    // that the server does not expect it there.
+    const socket = this.#socket;
+    const answer = this.#answers.get(id) ?? answered(answerer, message.params as never, id);
+    this.#answers.set(id, answer);
+    const said = await answer;
+    if (this.#socket !== socket || this.#answers.get(id) !== answer) return;
+    if (this.#say({ id, ...said })) this.#answers.delete(id);
+  }
+
+  #say(message: object): boolean {
+    const socket = this.#socket;
+    if (socket === undefined || socket.readyState !== WebSocket.OPEN) return false;
+    socket.send(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    return true;
+  }
+}
+
+async function answered(answerer: Answerer<QuestionKind>, params: never, id: string): Promise<object> {
+  try {
+    return { result: await answerer(params, id) };
+  } catch (why) {
+    return { error: { code: -32603, message: String(why) } };
   }
 }
