@@ -54,6 +54,8 @@ class Addressing:
 
     async def name(self, caller: Caller, text: str | None) -> ProfileName:
         """The own name of a profile that the caller may address. Raises `ProfileUnknown`."""
+        if text is not None and not caller.principal.may_name(text):
+            raise _unknown(text)
         try:
             name = self.host.launch if text is None else await self.host.named(text)
         except ProfileUnknown:

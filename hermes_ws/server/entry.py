@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 from hermes_ws.contract.registry import Right
+from hermes_ws.scope.identity import LAUNCH_ALIAS
 
 SUBPROTOCOL: Final = "hermes.v1"
 """The sub-protocol that is spoken, and the only one that is ever echoed."""
@@ -45,6 +46,14 @@ class Principal:
     def may_address(self, profile: str) -> bool:
         """Whether it may address the profile; one that it may not is answered like one that does not exist."""
         return self.profiles is None or profile in self.profiles
+
+    def may_name(self, text: str) -> bool:
+        """Whether what it calls so, by name or by id, may be one that it may address. Looks at nothing that there is:
+        how long that takes tells no more than the answer does.
+        """
+        if self.profiles is None or text == LAUNCH_ALIAS or text in self.profiles:
+            return True
+        return self.profile_ids is not None and text in self.profile_ids
 
 
 @final

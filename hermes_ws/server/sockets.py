@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, cast, final
 
 import trio
+from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
 from hermes_ws.contract.errors import AlreadyExists
 from hermes_ws.server.entry import Peer, is_loopback
@@ -122,3 +123,12 @@ def _answers(name: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def deflate() -> list[ServerPerMessageDeflateFactory]:
+    """Compression with little memory: windows of 4 KiB and the smallest tables that still compress JSON well."""
+    return [
+        ServerPerMessageDeflateFactory(
+            server_max_window_bits=12, client_max_window_bits=12, compress_settings={"memLevel": 5}
+        )
+    ]

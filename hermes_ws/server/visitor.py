@@ -16,13 +16,12 @@ from typing import Final, Literal, cast, final
 
 import h11
 import trio
-from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from hermes_ws.contract.errors import HermesError
-from hermes_ws.server import blob_http, events_http, login, rpc_http
+from hermes_ws.server import blob_http, events_http, login, rpc_http, sockets
 from hermes_ws.server.entry import SUBPROTOCOL, Entry, Peer, Principal, Refusal, Visit
 from hermes_ws.server.events_http import Listening, Wish
 from hermes_ws.server.http import (
@@ -231,8 +230,8 @@ class Visitor:
             if refusal.credential and not await site.lateness.wait(self._peer.address):
                 return False
             return _refused(refusal.status)
-        profile = None if target.profile is None else site.own_name(target.profile)
-        if target.profile is not None and (profile is None or not principal.may_address(profile)):
+        profile = self._reached(principal, target.profile)
+        if target.profile is not None and profile is None:
             return plain(404)
         if request.method != target.method.encode():
             return plain(405, ("Allow", target.method))
@@ -256,6 +255,11 @@ class Visitor:
             return Listening(principal, profile, Wish.read(query, last[0] if last else None), h11_connection)
         except HermesError as error:
             return events_http.refused(error)
+
+    def _reached(self, principal: Principal, named: str | None) -> str | None:
+        """The own name of the profile that a path names; None when it names none that may be addressed."""
+        profile = None if named is None or not principal.may_name(named) else self._site.own_name(named)
+        return profile if profile is not None and principal.may_address(profile) else None
 
     async def _login(self, h11_connection: h11.Connection, request: h11.Request, exchange: Login) -> Answer | None:
         """Let a browser sign in. None to hang up without a word."""
@@ -300,7 +304,7 @@ class Visitor:
     async def _upgrade(self, head: bytes) -> Upgraded | None:
         site = self._site
         protocol = ServerProtocol(
-            extensions=_deflate() if self._compress else None,
+            extensions=sockets.deflate() if self._compress else None,
             select_subprotocol=_select,
             max_size=site.limits.frame_bytes,
             logger=_SILENT,
@@ -320,9 +324,8 @@ class Visitor:
             return None
         matched = WEBSOCKET_PATH.fullmatch(request.path.partition("?")[0])
         named = None if matched is None else cast("str | None", matched[1])
-        profile = None if named is None else site.own_name(named)
-        hidden = named is not None and (profile is None or not principal.may_address(profile))
-        if matched is None or hidden:
+        profile = self._reached(principal, named)
+        if matched is None or (named is not None and profile is None):
             await self._last(plain(404))
             return None
         response = protocol.accept(request)
@@ -388,12 +391,3 @@ def _visit(request: Request, peer: Peer) -> Visit:
 
 def _select(protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
     return Subprotocol(SUBPROTOCOL) if SUBPROTOCOL in offered else None
-
-
-def _deflate() -> list[ServerPerMessageDeflateFactory]:
-    """Compression with little memory: windows of 4 KiB and the smallest tables that still compress JSON well."""
-    return [
-        ServerPerMessageDeflateFactory(
-            server_max_window_bits=12, client_max_window_bits=12, compress_settings={"memLevel": 5}
-        )
-    ]

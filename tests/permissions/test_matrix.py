@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
-from hermes_ws.contract.catalog import AnyMethod
+from hermes_ws.contract.catalog import METHODS, AnyMethod
 from hermes_ws.contract.registry import Right, Scope
 from hermes_ws.contract.validation import read_params
+from hermes_ws.scope.home import HomesRoot, ProfileHome
+from hermes_ws.scope.identity import ProfileName
+from hermes_ws.server.entry import Principal
 from tests.permissions.counter import EVERY, FOREIGN, NOWHERE, OWN, Counter, Place, counter, missing, principal
 from tests.permissions.examples import example
 from tests.session.house import House
@@ -129,6 +132,37 @@ async def test_what_is_missing_in_an_own_profile_is_answered_like_what_is_foreig
             if len(told) > 1:
                 wrong.append(f"{method.name}: {told}")
     assert wrong == []
+
+
+async def test_a_name_that_may_not_be_used_is_not_even_looked_for(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long the answer takes tells nothing either: the disk is asked for own profiles alone."""
+    looked: list[str] = []
+    find = HomesRoot.find
+
+    def recording(root: HomesRoot, name: ProfileName) -> ProfileHome:
+        looked.append(name.text)
+        return find(root, name)
+
+    method = METHODS["session.most_recent"]
+    async with counter(house) as at:
+        own_id = (await house.runtime(OWN)).scope.identity.id
+        foreign_id = (await house.runtime(FOREIGN)).scope.identity.id
+        monkeypatch.setattr(HomesRoot, "find", recording)
+
+        async def asked(name: str) -> tuple[str | None, int]:
+            looked.clear()
+            who = Principal("somebody", frozenset({OWN}), frozenset({Right.OBSERVE}), frozenset({own_id}))
+            answer = await at.ask(method, {"profile": name}, who, real=True)
+            return answer.get("error", {}).get("data", {}).get("type"), len(looked)
+
+        for name in (FOREIGN, foreign_id, "nowhere", "f" * 32):
+            assert await asked(name) == ("profile_unknown", 0)
+        problem, looks = await asked(own_id)
+        assert (problem, looks > 0) == (None, True)
+        assert (await asked(OWN))[0] is None
+        assert (await asked("default"))[0] == "profile_unknown"
 
 
 async def test_a_request_that_names_two_profiles_is_refused(house: House) -> None:
