@@ -28,7 +28,8 @@ class ContainerConfig(Section):
     """A container that commands run in."""
 
     image: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./:@-]*$")]
-    """What the container is made of; it needs a shell."""
+    """What the container is made of; it needs a shell. Credentials of registries are the profile's own, in the home's
+    state/engine (`docker --config` with that directory, `login`)."""
     volumes: tuple[PathText, ...] = ()
     """Directories of this machine in the container, for example /srv/data:/data:ro."""
     socket: PathText = "/run/docker.sock"

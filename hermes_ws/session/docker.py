@@ -3,6 +3,9 @@
 The container's own process reads its input to the end. The client that started it holds that input, so the container
 ends with the session, with the profile, and with a server that is killed. It is given no capability, no credential of
 the server, and none of its directories but those that `terminal.container.volumes` names.
+
+Whoever speaks to the engine can do anything to the machine. So the client has a directory of its own that no command,
+tool server or hook of the profile can write: its settings name programs that it starts.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import final
 import trio
 
 from hermes_ws.contract.errors import ProfileUnusable, WardenFailed
+from hermes_ws.scope.current import in_thread
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.scope.terminal_sections import ContainerConfig
 from hermes_ws.session.ports import Granted, Runtime
@@ -22,6 +26,9 @@ from hermes_ws.warden.running import Running
 
 PROGRAMS = ("/usr/bin/docker", "/usr/local/bin/docker", "/usr/bin/podman")
 """Where the client is found; not by PATH, since it is granted the engine's socket."""
+
+OWN = "engine"
+"""The client's directory below a home's state/: credentials of registries can be put there."""
 
 READY_WITHIN_S = 120.0
 """Seconds until a container runs; an image may have to be fetched first."""
@@ -50,7 +57,7 @@ class DockerClient:
 
     @property
     def cwd(self) -> Path:
-        return self._scope.home.user
+        return self._scope.home.state / OWN
 
     @property
     def watches(self) -> bool:
@@ -61,11 +68,12 @@ class DockerClient:
         container = self._container
         grants = Grants(
             read=(Path(container.socket),),
-            write=(self._scope.home.user,),
+            write=(self.cwd,),
             confine=self._scope.terminal.confine,
             network="allow",
             unix_sockets="allow",
         )
+        await in_thread(self._runtime.limiter, self._prepare)
         granted = await self._runtime.warden_for_client(self._scope, grants)
         async with self._starting:
             if self._running is None or self._running.ended:
@@ -91,22 +99,27 @@ class DockerClient:
         if policy.processes is not None:
             words += ["--pids-limit", str(policy.processes)]
         words += ["--ulimit", f"nofile={policy.open_files}:{policy.open_files}"]
+        for limit, value in (("fsize", policy.file_bytes), ("cpu", policy.cpu_s)):
+            if value is not None:
+                words += ["--ulimit", f"{limit}={value}:{value}"]
         for volume in container.volumes:
             words += ["--volume", volume]
         return (*words, container.image, *_PROCESS)
 
     def environment(self) -> Mapping[str, str]:
         """Nothing of the server's: its own directory for what the client keeps, and no credentials."""
-        user = self._scope.home.user
         path = self._runtime.base_environment.get("PATH", "/usr/bin:/bin")
-        usual = {"PATH": path, "HOME": str(user)}
+        usual = {"PATH": path, "HOME": str(self.cwd)}
         # Podman takes the same name, and fails when there is no such file.
-        return usual if self._is_podman() else {**usual, "DOCKER_CONFIG": str(user / ".docker")}
+        return usual if self._is_podman() else {**usual, "DOCKER_CONFIG": str(self.cwd)}
 
     def failure(self, finished: Finished) -> str | None:
         if finished.exit_code not in _ENGINE_FAILED:
             return None
         return f"The container engine failed: {finished.output[-600:].decode(errors='replace').strip()}."
+
+    def _prepare(self) -> None:
+        self.cwd.mkdir(mode=0o700, exist_ok=True)
 
     async def aclose(self) -> None:
         """End the container."""

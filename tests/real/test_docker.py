@@ -38,6 +38,8 @@ CONFIG = """terminal:
   env: [TOKEN]
   network: deny
   memory_bytes: 500000000
+  file_bytes: 1000000
+  cpu_s: 60
   container:
     image: small:1
     volumes: ['{data}:/data:ro']
@@ -51,19 +53,23 @@ async def runtime(tmp_path: Path) -> AsyncIterator[ProfileRuntime]:
     (tmp_path / "data").mkdir()
     house = House(root)
     home = house.home("default", config="{}", env="TOKEN=value-of-the-token\n")
-    (home / "home").mkdir(mode=0o700)
-    (home / "home" / "work").mkdir()
-    engine = home / "home" / "docker"
+    own = home / "state" / docker.OWN
+    (own / "work").mkdir(parents=True)
+    engine = own / "docker"
     engine.write_text(ENGINE)
     engine.chmod(0o700)
-    house.home("default", config=CONFIG.format(work=home / "home" / "work", data=tmp_path / "data"))
+    house.home("default", config=CONFIG.format(work=own / "work", data=tmp_path / "data"))
     async with house.served():
         yield await house.runtime()
 
 
+def own_of(runtime: ProfileRuntime) -> Path:
+    return runtime.home.state / docker.OWN
+
+
 def client_of(runtime: ProfileRuntime) -> DockerClient:
     scope = runtime.scope
-    program = str(runtime.home.user / "docker")
+    program = str(own_of(runtime) / "docker")
     return runtime.ongoing.containers.get(scope, "s1", lambda name: DockerClient(runtime, scope, name, program))
 
 
@@ -78,13 +84,19 @@ async def test_the_container_gets_what_the_policy_says_and_nothing_of_the_server
     words = client_of(runtime).run_argv()
     said = " ".join(words)
     assert f"--volume {tmp_path / 'data'}:/data:ro" in said
-    for option in ("--rm", "--init", "--cap-drop ALL", "--network none", "--memory 500000000", "no-new-privileges"):
+    for option in ("--rm", "--init", "--cap-drop ALL", "--network none", "--memory 500000000", "no-new-privileges",
+                   "--ulimit fsize=1000000:1000000", "--ulimit cpu=60:60"):  # fmt: skip
         assert option in said
     assert "--pids-limit 512" in said
     assert "-H unix:///run/docker.sock" in said
     assert "value-of-the-token" not in said
     assert "--privileged" not in said
-    assert set(client_of(runtime).environment()) == {"PATH", "HOME", "DOCKER_CONFIG"}
+    told = client_of(runtime).environment()
+    assert set(told) == {"PATH", "HOME", "DOCKER_CONFIG"}
+    granted = await client_of(runtime).granted()
+    assert granted.grants.write == (Path(told["HOME"]),) == (Path(told["DOCKER_CONFIG"]),)
+    others = await runtime.warden_for(runtime.scope, runtime.home.user)
+    assert not any(granted.grants.write[0].is_relative_to(each) for each in others.grants.write)
 
 
 async def test_one_container_serves_a_session_until_it_ends(runtime: ProfileRuntime) -> None:
@@ -95,12 +107,12 @@ async def test_one_container_serves_a_session_until_it_ends(runtime: ProfileRunt
         assert (done.exit_code, done.output) == (0, expected)
     done, _ = await backend.run("pwd; echo $TOKEN; exit 4", backend.directory(None), 60, lambda _piece: None)
     assert done.exit_code == 4
-    assert done.output.decode().split() == [str(runtime.home.user / "work"), "value-of-the-token"]
-    calls = (runtime.home.user / "calls").read_text()
+    assert done.output.decode().split() == [str(own_of(runtime) / "work"), "value-of-the-token"]
+    calls = (own_of(runtime) / "calls").read_text()
     assert sum(" run --rm " in line for line in calls.splitlines()) == 1
     assert sum(" exec -i hermes-s1-" in line for line in calls.splitlines()) == 3
     assert "value-of-the-token" not in calls
-    assert "value-of-the-token" not in (runtime.home.user / "env").read_text()
+    assert "value-of-the-token" not in (own_of(runtime) / "env").read_text()
     await backend.write(Path("a/b.txt"), b"content")
     assert (await backend.read(Path("a/b.txt"), 0, 100)).data == b"content"
     granted = await client_of(runtime).granted()
@@ -119,7 +131,7 @@ async def test_a_container_does_not_outlive_its_policy(runtime: ProfileRuntime, 
 
 
 async def test_what_the_engine_says_is_told(runtime: ProfileRuntime) -> None:
-    (runtime.home.user / "broken").touch()
+    (own_of(runtime) / "broken").touch()
     backend = backend_of(runtime)
     with pytest.raises(errors.WardenFailed, match="no such image"):
         await backend.run("true", backend.directory(None), 60, lambda _piece: None)
