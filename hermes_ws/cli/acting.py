@@ -123,7 +123,7 @@ class Acting:
             return
         message_id, _ = self._view.said[-count]
         done = await self._mutate("rewind", {"message_id": message_id}, line, link, opened)
-        self._out.line("Taken back:", Style.DIM)
+        self._out.line("Taken back. It was:", Style.DIM)
         self._give_back(str(done.result.get("text", "")))
 
     async def _mutate(

@@ -43,9 +43,7 @@ class Lines:
 
     async def __anext__(self) -> str:
         if self._offered is not None:
-            line = await self._edited(self._offered)
-            if line is not None:
-                return line
+            return await self._edited(self._offered)
         while b"\n" not in self._buffer and len(self._buffer) < LINE_BYTES and not self._ended:
             piece = await self._read()
             self._buffer += piece
@@ -55,9 +53,10 @@ class Lines:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "replace").rstrip("\r")
 
-    async def _edited(self, text: str) -> str | None:
+    async def _edited(self, text: str) -> str:
+        """What became of the text; nothing where the line was given up."""
         try:
-            return await editor.edited(text, self._prompt, self._descriptor)
+            return await editor.edited(text, self._prompt, self._descriptor) or ""
         except editor.Ended:
             raise StopAsyncIteration from None
         finally:

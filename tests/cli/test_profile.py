@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes_ws.contract.errors import AlreadyExists, InvalidParams
-from hermes_ws.contract.methods.profile_life import ProfileDeleted, ProfileMade
+from hermes_ws.contract.methods.profile_life import ProfileConfirmed, ProfileDeleted, ProfileMade
 from hermes_ws.scope.home import ProfileHome
 from hermes_ws.scope.identity import ProfileName, mint_identity
 from tests.cli.conftest import PATIENCE, Run, environment
@@ -185,3 +185,11 @@ def test_an_answer_without_a_complete_receipt_is_an_unknown_outcome(peer: Peer, 
     assert "hermes-ws profile list shows what is there." in told.stderr
     assert len(peer.asked("profiles.create")) == 1
     assert not command_of(home, "work").exists()
+
+
+@pytest.mark.parametrize(("confirmed", "told"), [(True, "Confirmed: what it starts"), (False, "Nothing had been off.")])
+def test_a_profile_that_came_from_elsewhere_is_confirmed(peer: Peer, run: Run, confirmed: bool, told: str) -> None:
+    peer.answers["profiles.confirm"] = ProfileConfirmed(confirmed=confirmed)
+    done = run("profile", "confirm", "office")
+    assert (done.returncode, told in done.stdout) == (0, True), done.stderr
+    assert peer.asked("profiles.confirm") == [{"profile": "office"}]

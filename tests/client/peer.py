@@ -191,7 +191,7 @@ class Peer(Happenings):
         if method == "gateway.ping":
             return connection.Pong(), None
         if method == "runtime.describe":
-            return self._description(), None
+            return self.description(), None
         if method == "profiles.list":
             row = ProfileRow(id="p1", name="default", state="open", confinement="kernel", sessions=1)
             rest = ProfileRow(id=None, name="research", state="closed", confinement=None, sessions=None)
@@ -214,7 +214,7 @@ class Peer(Happenings):
             return sessions.ControlResult(outcome="accepted"), conversation.interrupted.set
         raise MethodUnknown(f"the peer has no {method}")
 
-    def _description(self) -> runtime.Description:
+    def description(self) -> runtime.Description:
         return runtime.Description(
             protocol=E.Protocol(major=self.major, minor=0),
             server=E.ServerInfo(name="hermes-ws", version="9.9"),

@@ -242,3 +242,41 @@ def test_pauses_grow_to_a_bound_and_are_spread() -> None:
     assert taken[0] <= FIRST_PAUSE
     assert all(LONGEST_PAUSE / 2 <= pause <= LONGEST_PAUSE for pause in taken[8:])
     assert len(set(taken[8:])) == 4
+
+
+def test_a_token_that_was_read_too_early_is_read_again(peer: Peer, backend: str) -> None:
+    """A restarted server answers before its token was looked up anew: 401 is the end only where there is no other."""
+    read: list[str] = []
+
+    def locate() -> Endpoint:
+        read.append("stale" if len(read) == 1 else peer.token)
+        return remote(peer.url, read[-1])
+
+    async def main() -> None:
+        with anyio.fail_after(30):
+            async with linked(locate, None, chance=random.Random(1)) as link:
+                created = await made(link)
+                peer.cut()
+                assert await made(link) == created
+                assert link.opened == 2
+
+    anyio.run(main, backend=backend)
+    assert read[1] == "stale", "that was refused once"
+
+
+def test_a_token_that_stays_refused_is_the_end(peer: Peer, backend: str) -> None:
+    async def body(link: Link) -> None:
+        await made(link)
+        peer.token = "another"
+        peer.cut()
+        with pytest.raises(ConnectFailed, match="does not accept the token"):
+            await made(link)
+
+    token = peer.token
+
+    async def main() -> None:
+        with anyio.fail_after(30):
+            async with linked(lambda: remote(peer.url, token), None, chance=random.Random(1)) as link:
+                await body(link)
+
+    anyio.run(main, backend=backend)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,15 +16,17 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
 
+from tests.e2e.gateway_client import PATIENCE
 from tests.e2e.process import Server
 
 
 class Older:
     """The door. `asked` are the requests that came, in order."""
 
-    def __init__(self, server: Server, without: frozenset[str]) -> None:
+    def __init__(self, server: Server, without: frozenset[str], together: int) -> None:
         self._server = server
         self._without = without
+        self._together = threading.Barrier(together)
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.url = ""
 
@@ -43,6 +45,8 @@ class Older:
                     describing.add(frame["id"])
                 refusal = self._refusal(frame)
                 if refusal is None:
+                    if frame.get("method") == "session.create":
+                        self._together.wait(PATIENCE)
                     behind.send(message, text=True)
                 else:
                     client.send(json.dumps(refusal))
@@ -72,9 +76,12 @@ class Older:
 
 
 @contextmanager
-def older_server(server: Server, *without: str) -> Iterator[Older]:
-    """An earlier version, on a port of loopback, over the homes of this server."""
-    older = Older(server, frozenset(without))
+def older_server(server: Server, *without: str, together: int = 1) -> Generator[Older]:
+    """An earlier version, on a port of loopback, over the homes of this server.
+
+    Sessions are made so many at once: whoever asks for one waits at the door until all have.
+    """
+    older = Older(server, frozenset(without), together)
     with serve(older.serve, "127.0.0.1", 0, subprotocols=["hermes.v1"], compression=None) as listener:  # pyright: ignore[reportArgumentType]
         older.url = f"ws://127.0.0.1:{listener.socket.getsockname()[1]}/ws"
         thread = threading.Thread(target=listener.serve_forever)

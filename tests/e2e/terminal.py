@@ -16,6 +16,7 @@ COMMAND: Final = (sys.executable, "-m", "hermes_ws.cli.main")
 
 CONTROL_C: Final = "\x03"
 CONTROL_D: Final = "\x04"
+CONTROL_U: Final = "\x15"
 
 ESCAPE: Final = "\x1b"
 

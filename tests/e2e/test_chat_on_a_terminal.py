@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.e2e.process import Server
-from tests.e2e.terminal import CONTROL_C, CONTROL_D, ESCAPE, Terminal
+from tests.e2e.terminal import CONTROL_C, CONTROL_D, CONTROL_U, ESCAPE, Terminal
 from tests.e2e.test_command_line import command
 
 Open = Callable[..., Terminal]
@@ -169,3 +169,34 @@ def test_stop_ends_the_execution_and_leaves_the_view(chat: Open) -> None:
     terminal.ready()
     terminal.type("/do say and on")
     terminal.see(r"\nand on\n> $")
+
+
+def test_what_was_taken_back_is_in_the_next_line_to_be_said_otherwise(chat: Open) -> None:
+    """Edited as any line; given up by Ctrl-C; without the end of the input being lost."""
+
+    def take_back() -> None:
+        terminal.type("/undo")
+        terminal.see(r"Type the same once more to agree\.\n> $")
+        terminal.type("/undo")
+
+    terminal = chat(columns=40)
+    terminal.ready()
+    terminal.type("/do say a red house")
+    terminal.see(r"\na red house\n> $")
+    take_back()
+    terminal.see(r"Taken back\. It was:\n> /do say a red house$")
+    terminal.press("\x7f" * 5)
+    terminal.type("家")
+    terminal.see(r"\na red 家\n> $")
+    take_back()
+    terminal.see(r"Taken back\. It was:\n> /do say a red 家$")
+    terminal.press(CONTROL_C)
+    terminal.ready()
+    terminal.type("/do say another")
+    terminal.see(r"\nanother\n> $")
+    take_back()
+    terminal.see(r"> /do say another$")
+    terminal.press(CONTROL_U)
+    terminal.press(CONTROL_D)
+    assert terminal.end() == 0
+    assert "Detached. To come back: " in terminal.text

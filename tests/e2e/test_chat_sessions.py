@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.gateway_client import PATIENCE, Refused
+from tests.e2e.older_server import older_server
 from tests.e2e.process import Server
 from tests.e2e.terminal import COMMAND, Terminal
 from tests.e2e.test_command_line import command, session_of
@@ -37,21 +38,25 @@ def test_a_session_is_made_where_it_is_missing_and_once(shared_server: Server) -
     client.close()
 
 
-def test_racing_starters_end_in_one_session(environment: dict[str, str]) -> None:
-    racers = [
-        subprocess.Popen(
-            [*COMMAND, "chat", "-Q", "-q", f"/do say {number}", "-c", "Raced", "--create-if-missing"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(4)
-    ]
-    ended = [(each.communicate(timeout=PATIENCE * 2), each.returncode) for each in racers]
-    assert [status for _, status in ended] == [0] * 4, ended
-    assert sorted(out for (out, _), _ in ended) == [f"{number}\n" for number in range(4)]
+def test_racing_starters_end_in_one_session(environment: dict[str, str], shared_server: Server) -> None:
+    """Each has looked and found none before any of them makes it: they are held at the door until all are there."""
+    with older_server(shared_server, together=3) as door:
+        named = {"HERMES_TUI_GATEWAY_URL": door.url, "HERMES_TUI_GATEWAY_TOKEN": shared_server.token}
+        racers = [
+            subprocess.Popen(
+                [*COMMAND, "chat", "-Q", "-q", f"/do say {number}", "-c", "Raced", "--create-if-missing"],
+                env={**environment, **named},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(3)
+        ]
+        ended = [(each.communicate(timeout=PATIENCE * 2), each.returncode) for each in racers]
+    assert [method for method, _ in door.asked].count("session.create") == 3, "each asked for it to be made"
+    assert [status for _, status in ended] == [0] * 3, ended
+    assert sorted(out for (out, _), _ in ended) == [f"{number}\n" for number in range(3)]
     assert len({session_of(errors) for (_, errors), _ in ended}) == 1
     listed = json.loads(command(environment, "session", "list", "--json").stdout)["sessions"]
     assert [row["title"] for row in listed].count("Raced") == 1

@@ -19,7 +19,7 @@ def environment(shared_server: Server, base_environment: dict[str, str]) -> dict
 def test_a_conversation_is_edited_from_the_view(environment: dict[str, str]) -> None:
     typed = (
         "/do say first\n/title A title\n/yolo on\n/yolo\n/tools\n/usage\n/retry\n/retry\n/undo\n/undo\n"
-        "/do say second\n/branch Aside\n/title\n/new Fresh\n/title\n/nonsense\n"
+        "/do say second\n/branch Aside\n/title\n/new Fresh\n/title\n/nonsense\n/aprove x once\n"
     )
     done = command(environment, "chat", typed=typed)
     assert done.returncode == 0, done.stderr
@@ -37,6 +37,8 @@ def test_a_conversation_is_edited_from_the_view(environment: dict[str, str]) -> 
     assert done.stdout.count("first\n") >= 2, "it was answered anew"
     assert "Type the same once more to agree." in done.stderr
     assert "There is no command /nonsense." in done.stderr
+    assert "There is no command /aprove. Did you mean /approve?" in done.stderr
+    assert done.stderr.count("/help shows the commands of this view") == 2
 
 
 def test_sessions_are_listed_found_shown_exported_and_removed(environment: dict[str, str]) -> None:
