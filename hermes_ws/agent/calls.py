@@ -228,6 +228,7 @@ class Batch:
                 output=self._outcomes[call.block.call_id].output,
                 is_error=self._outcomes[call.block.call_id].is_error,
                 images=[picture.block() for picture in self._outcomes[call.block.call_id].pictures],
+                diff=self._outcomes[call.block.call_id].diff,
             )
             for call in self._calls
         ]

@@ -29,7 +29,8 @@ class ToolOutcome:
     """What a tool gave: `output` as the model reads it. `truncated` when something was left out of it.
 
     `whole` is all of it, redacted, with the colours of a terminal, where `output` is less; it is kept as a blob, and so
-    are the `pictures`, which the person sees.
+    are the `pictures`, which the person sees. `diff` is for the person as well: what is different in a file that was
+    there before, redacted, as a unified difference; empty where that cannot be said, None where there was none.
     """
 
     output: str
@@ -38,6 +39,7 @@ class ToolOutcome:
     duration_ms: int = 0
     whole: str | None = None
     pictures: tuple[Picture, ...] = ()
+    diff: str | None = None
 
 
 @final

@@ -53,7 +53,8 @@ class ToolCallBlock(Result):
 
 
 class ToolResultBlock(Result):
-    """What a tool answered, as the model sees it. `images` are the pictures that came with it, for the person."""
+    """What a tool answered, as the model sees it. For the person: `images` are the pictures that came with it,
+    `diff` is what changed in a file that was replaced."""
 
     type: Literal["tool_result"] = "tool_result"
     call_id: str
@@ -61,6 +62,7 @@ class ToolResultBlock(Result):
     output: str
     is_error: bool = False
     images: list[ImageBlock] = []
+    diff: str | None = None
 
 
 Attachment = Annotated[ImageBlock | FileBlock, Field(discriminator="type")]

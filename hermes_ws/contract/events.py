@@ -207,7 +207,9 @@ class ToolProgress(Result):
 
 
 class ToolComplete(Result):
-    """What a tool gave. `blob` has all of it where the event has a part; `images` are pictures that came with it."""
+    """What a tool gave. `blob` has all of it where the event has a part; `images` are pictures that came with it.
+    `diff` is what changed in a file that was there before, as a unified difference without its end where that is long;
+    empty where it cannot be said."""
 
     call_id: str
     name: str
@@ -217,6 +219,7 @@ class ToolComplete(Result):
     truncated: bool = False
     blob: str | None = None
     images: list[ImageBlock] = []
+    diff: str | None = None
 
 
 class RequestOpened(Result):

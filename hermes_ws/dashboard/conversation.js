@@ -5,7 +5,7 @@
  *            attached?: any[]}} MessageItem
  * @typedef {{kind: "reasoning", id: string, text: string, done: boolean, points?: number}} ReasoningItem
  * @typedef {{kind: "tool", id: string, name: string, arguments: Record<string, any>, output: string, done: boolean,
- *            failed: boolean, duration: number | null, images: any[], blob: string | null}} ToolItem
+ *            failed: boolean, duration: number | null, images: any[], blob: string | null, diff: string | null}} ToolItem
  * @typedef {{kind: "note", id: string, level: string, text: string, more?: string, hint: string}} NoteItem
  * @typedef {MessageItem | ReasoningItem | ToolItem | NoteItem} Item
  */
@@ -179,6 +179,7 @@ export class Conversation extends EventTarget {
           duration: payload.duration_ms,
           images: payload.images ?? [],
           blob: payload.blob ?? null,
+          diff: payload.diff ?? null,
         });
         break;
       case "notice":
@@ -295,6 +296,7 @@ export class Conversation extends EventTarget {
         duration: null,
         images: [],
         blob: null,
+        diff: null,
       })
     );
   }
@@ -319,7 +321,7 @@ function attachedOf(message) {
   return (message.content ?? []).filter((block) => block.type === "image" || block.type === "file");
 }
 
-/** What a result in the history tells of its call. @param {{output: string, is_error: boolean, images?: any[]}} block */
+/** What a result in the history tells of its call. @param {{output: string, is_error: boolean, images?: any[], diff?: string | null}} block */
 function answered(block) {
-  return { output: block.output, done: true, failed: block.is_error, images: block.images ?? [] };
+  return { output: block.output, done: true, failed: block.is_error, images: block.images ?? [], diff: block.diff ?? null };
 }

@@ -93,9 +93,15 @@ export function parsed(unified) {
   return files;
 }
 
+/** A text as it is, compared with nothing. @param {string} said @returns {Line[]} */
+export function plain(said) {
+  return lines(said).map(same);
+}
+
 /** @param {Line[]} found @param {string} name */
 export function drawn(found, name) {
   const count = (/** @type {string} */ kind) => found.filter((line) => line.kind === kind).length;
+  const changed = found.some((line) => line.kind === "new" || line.kind === "gone");
   const rows = found.slice(0, MOST_SHOWN).map((line) => {
     if (line.kind === "skip") return element("span.skip", { "aria-hidden": "true" }, "⋯\n");
     const tag = line.kind === "gone" ? "del" : line.kind === "new" ? "ins" : "span";
@@ -106,8 +112,8 @@ export function drawn(found, name) {
   return element(
     "figure.diff",
     {},
-    element("figcaption", {}, element("code", { dir: "ltr" }, name), " ", element("span.plus", {}, `+${count("new")}`), " ", element("span.minus", {}, `−${count("gone")}`)),
-    element("pre", { tabindex: "0", dir: "ltr", "aria-label": `${text("changesOf")} ${name}` }, rows, found.length > MOST_SHOWN && "…"),
+    element("figcaption", {}, element("code", { dir: "ltr" }, name), changed && [" ", element("span.plus", {}, `+${count("new")}`), " ", element("span.minus", {}, `−${count("gone")}`)]),
+    element("pre", { tabindex: "0", dir: "ltr", "aria-label": `${text(changed ? "changesOf" : "contentOf")} ${name}` }, rows, found.length > MOST_SHOWN && "…"),
   );
 }
 

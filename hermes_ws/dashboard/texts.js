@@ -466,6 +466,7 @@ export const TEXTS = Object.freeze({
   "then.other": "Without an answer the agent is told that nobody gave one.",
   showAll: "Show all of it",
   changesOf: "Changes of",
+  contentOf: "Content of",
   changedFiles: "Files changed",
   sinceThen: "What is different now from before this answer:",
   nothingDifferent: "Nothing is different any more.",

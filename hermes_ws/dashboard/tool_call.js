@@ -2,7 +2,7 @@
 
 import { coloured } from "./ansi.js";
 import { attached } from "./attached.js";
-import { differences, drawn } from "./diff.js";
+import { differences, drawn, parsed, plain } from "./diff.js";
 import { element, put } from "./dom.js";
 import { visible } from "./paint.js";
 import { text } from "./texts.js";
@@ -38,15 +38,22 @@ export class ToolCall {
     this.whole = null;
     this.said = "";
     this.item = item;
-    this.root = element("details", { open: !item.done }, this.line, this.asked(item), this.output, this.all, this.pictures);
+    this.about = element("div.about-call");
+    this.compared = "";
+    this.root = element("details", { open: !item.done }, this.line, this.about, this.output, this.all, this.pictures);
   }
 
   /** What the call is about, as a person would want to read it. @param {any} item @returns {HTMLElement[]} */
-  asked({ name, arguments: given }) {
+  asked({ name, arguments: given, done, failed, diff }) {
     if (name === "patch" && Array.isArray(given.edits)) {
       return given.edits.map((/** @type {any} */ edit) => drawn(differences(say(edit.old), say(edit.new)), say(given.path)));
     }
-    if (name === "write_file" && typeof given.content === "string") return [drawn(differences("", given.content), say(given.path))];
+    if (name === "write_file" && typeof given.content === "string") {
+      // What was there before is known when it is done, and not always then: what stands there now is shown as it is.
+      if (diff) return parsed(diff).map((file) => drawn(file.lines, say(given.path)));
+      if (done && !failed && diff === null) return [drawn(differences("", given.content), say(given.path))];
+      return [drawn(plain(given.content), say(given.path))];
+    }
     if (name === "terminal" && typeof given.command === "string") return [element("pre.arguments.command", { dir: "ltr" }, element("span.soft", { "aria-hidden": "true" }, "$ "), visible(given.command))];
     const rows = Object.entries(given).map(([key, value]) => [element("dt", {}, key), element("dd", { dir: "auto" }, visible(clip(say(value), ARGUMENT)))]);
     return rows.length ? [element("dl.arguments", {}, rows.flat())] : [];
@@ -55,6 +62,9 @@ export class ToolCall {
   /** @param {any} item */
   draw(item) {
     this.item = item;
+    const compared = `${item.done}/${item.failed}/${item.diff !== null}`;
+    if (compared !== this.compared) put(this.about, this.asked(item));
+    this.compared = compared;
     const state = item.done ? (item.failed ? "failed" : "done") : "running";
     const said = JSON.stringify([state, item.duration]);
     if (said !== this.said) {

@@ -138,9 +138,16 @@ def _close_batch(tx: Transaction, key: ThreadKey, generation: int, admission_id:
         end = done.get(call.call_id)
         output = NOT_STARTED if end is None else str(end["output"])
         failed = end is None or bool(end["is_error"])
-        images = [] if end is None else ToolComplete.model_validate(end).images
+        told = None if end is None else ToolComplete.model_validate(end)
         blocks.append(
-            ToolResultBlock(call_id=call.call_id, name=call.name, output=output, is_error=failed, images=images)
+            ToolResultBlock(
+                call_id=call.call_id,
+                name=call.name,
+                output=output,
+                is_error=failed,
+                images=[] if told is None else told.images,
+                diff=None if told is None else told.diff,
+            )
         )
     for message in messages.fitting(blocks):
         tell(tx, key, message, generation, admission_id)

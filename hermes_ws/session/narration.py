@@ -204,6 +204,7 @@ class Narration:
                 truncated=outcome.truncated or output is not outcome.output,
                 blob=blob.hash if blob is not None else None,
                 images=[picture.block() for picture in outcome.pictures],
+                diff=outcome.diff,
             )
             self._append(tx, "tool.complete", complete)
             tx.after_commit(lambda: self._end("tool.progress", call.call_id))

@@ -31,6 +31,12 @@ def test_an_edit_is_shown_as_what_is_different(visit: Visit, shots: Path) -> Non
     use(page, "write_file", path="notes.txt", content=BEFORE)
     written = page.locator(".tool").last.locator(".diff")
     expect(written.locator("figcaption")).to_contain_text("notes.txt +30 −0")
+    use(page, "write_file", path="notes.txt", content=AFTER)
+    replaced = page.locator(".tool").last.locator(".diff")
+    expect(replaced.locator("figcaption")).to_contain_text("notes.txt +2 −2")
+    expect(replaced.locator("del")).to_have_text(["-line 10\n", "-line 20\n"])
+    expect(replaced.locator("ins")).to_have_text(["+line ten\n", "+line ten and a half\n"])
+    use(page, "write_file", path="notes.txt", content=BEFORE)
     edits = [{"old": "line 9\nline 10\n", "new": "line 9\nline ten\n"}, {"old": "line 20\n", "new": ""}]
     use(page, "patch", path="notes.txt", edits=edits)
     first, second = page.locator(".tool").last.locator(".diff").all()
@@ -40,9 +46,11 @@ def test_an_edit_is_shown_as_what_is_different(visit: Visit, shots: Path) -> Non
     page.screenshot(path=shots / "diff.png")
     page.reload()
     page.locator(".session").first.click()
-    expect(page.locator(".tool")).to_have_count(2)
+    expect(page.locator(".tool")).to_have_count(4)
     page.locator(".tool summary").last.click()
     expect(page.locator(".tool").last.locator("ins")).to_have_text(["+line ten\n"])
+    page.locator(".tool summary").nth(1).click()
+    expect(page.locator(".tool").nth(1).locator("ins")).to_have_text(["+line ten\n", "+line ten and a half\n"])
 
 
 def test_changed_files_are_listed_compared_and_put_back(visit: Visit, shots: Path) -> None:

@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "ec3f06621113d08b";
+export const CONTRACT_DIGEST = "4ba6f834db643b29";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -2335,7 +2335,7 @@ export interface ToolCallBlock {
   arguments: Record<string, JsonValue>;
 }
 
-/** What a tool gave. `blob` has all of it where the event has a part; `images` are pictures that came with it. */
+/** What a tool gave. `blob` has all of it where the event has a part; `images` are pictures that came with it. `diff` is what changed in a file that was there before, as a unified difference without its end where that is long; empty where it cannot be said. */
 export interface ToolComplete {
   call_id: string;
   name: string;
@@ -2345,6 +2345,7 @@ export interface ToolComplete {
   truncated?: boolean;
   blob?: string | null;
   images?: Array<ImageBlock>;
+  diff?: string | null;
 }
 
 /** The model is writing a call of this tool, which takes a while where it writes a whole file. */
@@ -2359,7 +2360,7 @@ export interface ToolProgress {
   text: string;
 }
 
-/** What a tool answered, as the model sees it. `images` are the pictures that came with it, for the person. */
+/** What a tool answered, as the model sees it. For the person: `images` are the pictures that came with it, `diff` is what changed in a file that was replaced. */
 export interface ToolResultBlock {
   type?: "tool_result";
   call_id: string;
@@ -2367,6 +2368,7 @@ export interface ToolResultBlock {
   output: string;
   is_error?: boolean;
   images?: Array<ImageBlock>;
+  diff?: string | null;
 }
 
 /** A tool call begins, after it was allowed. */

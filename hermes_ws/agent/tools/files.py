@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import unified_diff
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ from pydantic import Field
 from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
-from hermes_ws.contract.errors import InvalidParams
+from hermes_ws.contract.errors import InvalidParams, NotFound, PermissionDenied
 from hermes_ws.contract.model import Params
 
 READ_BYTES: Final = 2 * 1024 * 1024
@@ -18,6 +19,15 @@ READ_BYTES: Final = 2 * 1024 * 1024
 
 WRITE_CHARACTERS: Final = 1_000_000
 """Longest content of one write, well above what a model can say in one reply."""
+
+COMPARED_BYTES: Final = 256 * 1024
+"""Largest file of which it is told what changes in it."""
+
+COMPARED_LINES: Final = 4000
+"""Of either side: comparing twice as many takes four times as long, and nothing else runs meanwhile."""
+
+DIFF_CHARACTERS: Final = 16 * 1024
+"""Of a difference that is told: some hundred lines, more than anybody reads of one call."""
 
 _READS: Final[frozenset[Need]] = frozenset({"reads"})
 _WRITES: Final[frozenset[Need]] = frozenset({"writes"})
@@ -84,9 +94,39 @@ def _write_subject(params: WriteParams) -> Subject:
 
 
 async def _write(params: WriteParams, context: ToolContext) -> ToolOutcome:
-    written = await context.hands.write(place(params.path, context.hands.cwd), params.content)
-    verb = "Made" if written.created else "Replaced"
-    return ToolOutcome(f"{verb} {params.path}: {written.size:,} bytes.")
+    path = place(params.path, context.hands.cwd)
+    before = await _before(path, context)
+    written = await context.hands.write(path, params.content)
+    if written.created:
+        return ToolOutcome(f"Made {params.path}: {written.size:,} bytes.")
+    told = f"Replaced {params.path}: {written.size:,} bytes."
+    return ToolOutcome(told, diff=_difference(before, context.redact(params.content), params.path))
+
+
+async def _before(path: Path, context: ToolContext) -> str | None:
+    """What the file holds, for the person to see what becomes of it; None where that cannot be shown."""
+    try:
+        read = await context.hands.read(path, offset=0, limit=COMPARED_BYTES)
+    except (NotFound, PermissionDenied):
+        return None
+    return context.redact(read.text) if read.text is not None and read.size <= COMPARED_BYTES else None
+
+
+def _difference(before: str | None, after: str, name: str) -> str:
+    """A unified difference, cut at the end of a line where it is long; empty where it cannot be said."""
+    if before is None or len(after) > COMPARED_BYTES:
+        return ""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if max(len(old), len(new)) > COMPARED_LINES:
+        return ""
+    lines: list[str] = []
+    size = 0
+    for line in unified_diff(old, new, name, name):
+        size += len(line)
+        if size > DIFF_CHARACTERS:
+            break
+        lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(lines)
 
 
 READ_FILE: Final = tool(
