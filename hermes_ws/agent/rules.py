@@ -337,7 +337,8 @@ def _survey(cwd: Path) -> Sequence[_Look]:
 def _look(place: Path) -> _Look:
     names = tuple(islice((name for name in (*NAMES, *OTHERWISE) if os.path.lexists(place / name)), 1))
     scattered: Sequence[str] = ()
-    if _with_scattered(names):
+    # Where there is none, nothing is listed: above a profile's files lie other homes, which nobody may reach into.
+    if _with_scattered(names) and os.path.isdir(place / DIRECTORY):
         with suppress(OSError):
             kept = [each for each in os.listdir(place / DIRECTORY) if fnmatchcase(each, PATTERN)]
             scattered = chosen(kept)
