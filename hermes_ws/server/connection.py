@@ -59,6 +59,7 @@ class Connection:
 
     __slots__ = (
         "__weakref__",
+        "_answered",
         "_bell",
         "_close_by",
         "_compressed",
@@ -115,6 +116,7 @@ class Connection:
         self._nursery: trio.Nursery | None = None
         self._bell = trio.Event()
         self._ended = trio.Event()
+        self._answered = False
         self._corked = True
         self._heard = True
         self._pinged = False
@@ -130,8 +132,8 @@ class Connection:
 
     @property
     def askable(self) -> bool:
-        """Whoever holds one could be asked; what it said it can do decides what."""
-        return True
+        """Once it has said what it can do, or has asked for something without saying that."""
+        return self._answered or self.negotiated.spoken
 
     @property
     def negotiated(self) -> Negotiated:
@@ -150,6 +152,7 @@ class Connection:
         """Send the answer to a request. Goes before events, never fails for lack of room; no effect once closing."""
         if len(frame.json) > self._limits.frame_bytes:
             frame = too_large(frame, self._limits.frame_bytes)
+        self._answered = True
         self._intake.owed -= 1
         if self._corked and not self._compressed:
             if self.life is _OPEN:

@@ -58,6 +58,7 @@ class PipeConnection(Apart):
         self._dispatcher = dispatcher
         self._limits = limits
         self._owed = 0
+        self._answered = False
         self._heard_all = False
 
     # --- what the dispatcher uses ------------------------------------------------------------------------------------
@@ -74,8 +75,8 @@ class PipeConnection(Apart):
 
     @property
     def askable(self) -> bool:
-        """Whoever holds the other ends could be asked; what it said it can do decides what."""
-        return True
+        """Once it has said what it can do, or has asked for something without saying that."""
+        return self._answered or self.negotiated.spoken
 
     def reply(self, frame: Frame) -> None:
         """Send the answer to a request."""
@@ -83,6 +84,7 @@ class PipeConnection(Apart):
         if len(frame) > most:
             frame = too_large(frame, most)
         self._owed -= 1
+        self._answered = True
         self._output.put(frame)
         self._end_if_done()
 

@@ -37,7 +37,8 @@ class Caller(Protocol):
 
     @property
     def askable(self) -> bool:
-        """Whether it counts among those who could be asked a question."""
+        """Whether it counts among those who could be asked a question. One that has only just come does not: nobody
+        knows yet what it can show, and a question that it alone could answer is not given up for that."""
         ...
 
     @property

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.gateway_client import Client
+import pytest
+
+from tests.e2e.gateway_client import PATIENCE, Client
 from tests.e2e.process import Server
 
 
@@ -24,10 +27,12 @@ def killed_while_asking(serve: Callable[..., Server], text: str) -> tuple[str, s
 
 def waiting(client: Client, session: str) -> dict[str, Any]:
     """The thread's state once the execution that goes on has asked again."""
-    while True:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
         state = client.call("thread.state", session_id=session)
         if state["execution"] is not None and state["execution"]["state"] == "waiting":
             return state
+    pytest.fail(f"It never asked again: {state}")
 
 
 def test_the_question_of_an_execution_that_goes_on_stays_as_it_was_asked(

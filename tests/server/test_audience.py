@@ -12,6 +12,7 @@ from hermes_ws.contract.questions import OpenQuestion
 from hermes_ws.contract.registry import Right
 from hermes_ws.server.audience import Audience
 from hermes_ws.server.entry import Principal
+from hermes_ws.session.ports import Counted
 from hermes_ws.wire.frames import Frame
 from hermes_ws.wire.negotiation import UNSPOKEN, Negotiated
 
@@ -110,6 +111,15 @@ async def test_who_answers_is_not_asked_again_meanwhile() -> None:
     assert answers.asked == looks_on.asked == [QUESTION.id]
     assert [each["type"] for each in looks_on.told] == ["request.cancel"]
     assert answers.told == []
+
+
+def test_who_has_not_said_yet_what_it_can_do_makes_no_question_fail() -> None:
+    new, able = listener("a", Right.ANSWER), listener("b", Right.ANSWER)
+    new.askable, new.negotiated = False, UNSPOKEN
+    assert audience(new).ask(QUESTION, "work") == Counted(with_right=0, capable=0)
+    assert audience(new, able).ask(QUESTION, "work") == Counted(with_right=1, capable=1)
+    new.askable = True
+    assert audience(new).ask(QUESTION, "work") == Counted(with_right=1, capable=0)
 
 
 async def test_an_answer_that_does_not_count_may_be_given_again() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 
 import pytest
 import trio
@@ -13,6 +14,7 @@ from websockets.trio.client import connect
 
 from hermes_ws.server.life import Life
 from hermes_ws.server.limits import Limits
+from hermes_ws.wire.negotiation import UNSPOKEN
 from tests.server.stage import BLOCK, TOKEN, HungUp, fill_socket, publish, some_frame, stage
 
 TEXT, BINARY, CONT, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
@@ -339,3 +341,18 @@ async def test_the_dispatcher_is_told_the_size_of_a_request() -> None:
         await client.send(client.frame(TEXT, text))
         await client.message()
         assert on.desk.sizes == [len(text)]
+
+
+async def test_who_has_only_just_come_is_not_counted_among_those_who_cannot_answer() -> None:
+    """Until it has said what it can do, or shown that it will not say it, nobody knows."""
+    async with stage() as on:
+        await on.opened()
+        silent = on.connection
+        assert not silent.askable
+        plain = await on.opened()
+        (asks,) = set(on.listener.connections) - {silent}
+        await plain.call(1, "echo")
+        await plain.message()
+        assert (silent.askable, asks.askable) == (False, True)
+        silent.negotiated = replace(UNSPOKEN, spoken=True)
+        assert silent.askable
