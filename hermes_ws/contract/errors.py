@@ -98,7 +98,7 @@ class Internal(HermesError):
 
     code = -32603
     type = "internal"
-    hint = "Look for the incident id in the server's log."
+    hint = "Look for the incident id in the profile's log; for what belongs to no profile, in the server's."
 
 
 # --- 4000: what was asked is malformed -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -32,6 +33,7 @@ from hermes_ws.contract.model import Params
 from hermes_ws.contract.registry import Order, Right, Scope
 from hermes_ws.contract.validation import unfit
 from hermes_ws.hosting.host import Host
+from hermes_ws.hosting.runtime import ProfileRuntime
 from hermes_ws.methods.handler import Handler
 from hermes_ws.methods.ports import (
     ConnectionCall,
@@ -264,7 +266,7 @@ class Dispatch:
             return error_frame(id, error.to_wire())
         except Exception as bug:
             after.clear()
-            return self._incident(connection, handler, id, bug)
+            return self._incident(connection, handler, id, bug, trail.runtime)
 
     def _framed(self, id: RequestId, result: object) -> Frame:
         frame = reply_frame(id, result)
@@ -272,15 +274,22 @@ class Dispatch:
             raise LimitReached("The answer is larger than a frame may be.", hint="Ask for less at once.")
         return frame
 
-    def _incident(self, connection: Caller, handler: Handler, id: RequestId, bug: Exception) -> Frame:
+    def _incident(
+        self, connection: Caller, handler: Handler, id: RequestId, bug: Exception, runtime: ProfileRuntime | None
+    ) -> Frame:
+        """The answer to a request that met a bug of ours. What the bug says is the profile's; its log alone has it."""
         incident = secrets.token_hex(6)
         self._log.incident(incident, bug, method=handler.method.name, connection=connection.id)
+        if runtime is not None:
+            stack = "".join(traceback.format_exception(bug))
+            runtime.log.write("error", "internal", incident=incident, method=handler.method.name, stack=stack)
         return error_frame(id, Internal("Something went wrong in the server.", incident=incident).to_wire())
 
     def _at_once(self, desk: Desk, connection: Caller, route: Route, params: Params, id: RequestId) -> Frame | None:
         """The answer of a plain handler; None where the profile that it is about has to be opened first."""
         answer = route.plain
         assert answer is not None
+        runtime = None
         try:
             if route.on_server:
                 return self._framed(id, answer(ServerCall(*desk.standing), params))
@@ -292,12 +301,13 @@ class Dispatch:
                     return None
                 bound = Bound(runtime.scope, connection.id)
                 found = desk.found = Found(asked, ProfileCall(*desk.standing, runtime), bound)
+            runtime = found.call.runtime
             with bind(found.bound):
                 return self._framed(id, answer(found.call, params))
         except HermesError as error:
             return error_frame(id, error.to_wire())
         except Exception as bug:
-            return self._incident(connection, route.handler, id, bug)
+            return self._incident(connection, route.handler, id, bug, runtime)
 
     async def _handle(
         self, connection: Caller, handler: Handler, params: Params, after: list[Step], trail: Trail

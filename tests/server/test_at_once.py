@@ -16,7 +16,7 @@ from hermes_ws.methods.table import HANDLERS
 from hermes_ws.scope.current import NothingBound, bound
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.server.entry import Principal
-from tests.server.test_dispatch import Visitor, desk_over
+from tests.server.test_dispatch import Visitor, desk_over, incidents
 
 
 async def opened(visitor: Visitor, *profiles: str) -> None:
@@ -111,6 +111,7 @@ async def test_a_bug_in_the_answer_is_an_incident_and_not_the_clients_fault(tmp_
         error = await visitor.refused("config.get")
         assert error["code"] == -32603
         assert error["data"]["incident"] in desk.log.getvalue()
+    assert len(incidents(tmp_path / "default", error)) == 1
 
 
 async def opened_by_another_method(visitor: Visitor) -> None:

@@ -205,6 +205,18 @@ async def test_an_unforeseen_error_leaves_an_incident_and_nothing_else(tmp_path:
         assert error["data"]["incident"] in desk.log.getvalue()
         assert "secret value" not in desk.log.getvalue()
         assert (await visitor.call("profiles.list"))["launch"] == "default"
+    # The profile's own log tells what happened, and where.
+    (line,) = incidents(tmp_path / "default", error)
+    assert line["method"] == "config.get"
+    assert "ZeroDivisionError: with a secret value in it" in line["stack"]
+    assert incidents(tmp_path / "work", error) == []
+
+
+def incidents(home: Path, error: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of a profile's log that are about this incident."""
+    log = home / "logs" / "profile.log"
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    return [line for line in lines if line.get("incident") == error["data"]["incident"]]
 
 
 async def test_a_request_can_be_taken_back(tmp_path: Path) -> None:
