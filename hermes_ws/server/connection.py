@@ -25,7 +25,7 @@ from hermes_ws.contract.methods.runtime import Transport
 from hermes_ws.journal.tail import Address, LiveMarks, ThreadTail
 from hermes_ws.server.delivery import Delivery, Subscription
 from hermes_ws.server.entry import Principal
-from hermes_ws.server.inbound import Violation, has_come
+from hermes_ws.server.inbound import REASON_BYTES, Violation, has_come
 from hermes_ws.server.intake import Intake
 from hermes_ws.server.life import OVERLOADED, RESUME, SEND_STALLED, TRANSITIONS, ConnectionStatistics, Life, Turn
 from hermes_ws.server.limits import Limits, too_large
@@ -42,8 +42,6 @@ _PING: Final = b"\x89\x00"
 """A ping without payload; any byte that comes back is an answer."""
 
 _PONG_HEAD: Final = 0x8A
-_REASON_BYTES: Final = 123
-"""What a close frame has room for (RFC 6455, section 5.5)."""
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 _OPEN: Final = Life.OPEN
 """To look up a member of an enumeration takes ten times as long."""
@@ -186,7 +184,7 @@ class Connection:
     def close(self, code: int, reason: str = "") -> None:
         """Say goodbye: what is queued goes out, then the close frame; the client has `close_deadline` to hang up."""
         if self._protocol.state is State.OPEN:
-            self._protocol.send_close(code, reason.encode()[:_REASON_BYTES].decode(errors="ignore"))
+            self._protocol.send_close(code, reason.encode()[:REASON_BYTES].decode(errors="ignore"))
             self._control()
             self._pump()
 

@@ -33,6 +33,9 @@ class Violation(Exception):
         self.reason: Final = reason
 
 
+REASON_BYTES: Final = 123
+"""What a close frame has room for beside its code (RFC 6455, section 5.5)."""
+
 WHOLE_TEXT: Final = 0x81
 """First byte of a final text frame without extension."""
 
