@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import shutil
+import stat
 import tarfile
 import time
 from collections.abc import Sequence
@@ -132,10 +133,14 @@ def read(path: Path, target: ProfileHome, passphrase: str | None, *, secrets: bo
     `NotFound`, `LimitReached`. The caller removes the home when this raises.
     """
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        # O_NONBLOCK: a pipe with nobody at the other end would hold up every change of profiles.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise NotFound(f"{path} cannot be read: {error.strerror}.", file=str(path)) from None
-    with file:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise InvalidParams(f"{path} is no file.", path="path")
+    with open(fd, "rb") as file:
         sealed = file.read(len(SEALED)) == SEALED
         if sealed and passphrase is None:
             raise InvalidParams("The archive is sealed; its passphrase is needed.", path="passphrase")

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import trio
 
 from hermes_ws.contract.errors import (
     HermesError,
     InvalidParams,
+    NotFound,
 )
 from hermes_ws.contract.methods.profile_life import Part
 from hermes_ws.hosting import profile_copy
@@ -154,6 +156,21 @@ async def test_an_archive_cannot_reach_beyond_the_home_it_makes(
         assert house.names() == before
     assert not (house.root / "outside").exists()
     assert not (house.root.parent / "outside").exists()
+
+
+@pytest.mark.parametrize(
+    ("what", "refused"), [("missing", NotFound), ("directory", InvalidParams), ("pipe", InvalidParams)]
+)
+async def test_what_is_no_archive_is_refused_and_waited_for_by_nobody(
+    house: House, tmp_path: Path, what: str, refused: type[HermesError]
+) -> None:
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    async with house.served() as host:
+        before = house.names()
+        with trio.fail_after(30), pytest.raises(refused):
+            await host.life.bring_in(tmp_path / what, NEW, None, take_secrets=False)
+        assert house.names() == before
 
 
 async def test_an_archive_larger_than_a_home_is_refused(
