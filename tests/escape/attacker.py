@@ -46,6 +46,11 @@ def read(path: str) -> bytes:
         return file.read(64)
 
 
+def read_all(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def attempt(name: str, way: Callable[[], object]) -> None:
     try:
         reached = way()
@@ -131,6 +136,7 @@ def at_machine(other: str, key: int, queue: str) -> None:
         attempt("openat2", lambda how=how: call(OPENAT2, -100, f"{other}/SOUL.md".encode(), how, len(how)))
     attempt("by a descriptor without rights", lambda: _reopened(other))
     attempt("a descriptor sent along", lambda: _sent(other))
+    attempt("by a program that is no file", lambda: _from_memory(other))
     attempt("core", lambda: bool(os.path.exists("/proc/self")) and _dumps())
 
 
@@ -177,6 +183,20 @@ def _sent(other: str) -> bool:
         except OSError:
             return bool(os.open("SOUL.md", os.O_RDONLY, dir_fd=os.open(other, O_PATH)))
     return True
+
+
+def _from_memory(other: str) -> bool:
+    """A copy of a program in memory has no path that a rule could name; it is as confined as who starts it."""
+    program = os.memfd_create("cat", 0)
+    os.write(program, read_all("/bin/cat"))
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        os.execve(program, ["cat", f"{other}/SOUL.md"], {})
+    finally:
+        os._exit(1)
 
 
 def _dumps() -> bool:
