@@ -158,7 +158,8 @@ def _settings() -> Iterator[str]:
             yield f"## `{name}`\n\n{_sentence(section)}\n\n{_fields(section, defaults=True)}"
         else:
             schema = ProfileConfig.model_json_schema()["properties"][name]
-            yield f"## `{name}`\n\n{field.description or ''}\n\n`{_type(schema)}`, default `{_default(field)}`.\n\n"
+            told = schema.get("description", "")
+            yield f"## `{name}`\n\n{told}\n\n`{_type(schema)}`, default `{_default(field)}`.\n\n"
 
 
 def _sentence(thing: type) -> str:
@@ -172,7 +173,7 @@ def _fields(model: type[BaseModel], *, defaults: bool = False) -> str:
     rows: list[str] = []
     shapes = cast("dict[str, dict[str, Any]]", model.model_json_schema()["properties"])
     for name, field in model.model_fields.items():
-        note = (field.description or "").replace("\n", " ")
+        note = str(shapes[field.alias or name].get("description", "")).replace("\n", " ")
         note = note or ("" if field.is_required() or defaults else f"default `{_default(field)}`")
         middle = f" `{_default(field)}` |" if defaults else ""
         rows.append(f"| `{field.alias or name}` | `{_type(shapes[field.alias or name])}` |{middle} {note} |\n")

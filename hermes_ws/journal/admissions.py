@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from hermes_ws.contract.content import Attachment, Block, Message, Usage
 from hermes_ws.contract.errors import AdmissionConflict, NotFound, SessionBusy, StaleEpoch, StaleGeneration
@@ -42,7 +42,7 @@ _COLUMNS = (
 )
 
 
-_ATTACHED: Final = TypeAdapter(list[Attachment])
+_ATTACHED: Final = TypeAdapter(list[Attachment], config=ConfigDict(defer_build=True))
 
 
 @final

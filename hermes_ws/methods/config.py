@@ -144,7 +144,7 @@ def _sections(config: ProfileConfig, told: Mapping[str, dict[str, JsonValue]]) -
     view = cast("dict[str, JsonValue]", public_view(config))
     defaults = cast("dict[str, JsonValue]", public_view(ProfileConfig()))
     single: list[SettingRow] = []
-    for name, field in ProfileConfig.model_fields.items():
+    for name in ProfileConfig.model_fields:
         if name == "foreign":
             continue
         section, shape = cast("object", getattr(config, name)), told[name]
@@ -157,8 +157,7 @@ def _sections(config: ProfileConfig, told: Mapping[str, dict[str, JsonValue]]) -
             ]
             yield ConfigSection(name=name, doc=inspect.getdoc(type(section)) or "", settings=rows)
         else:
-            row = _row(name, view[name], defaults[name], shape, name in config.model_fields_set)
-            single.append(row.model_copy(update={"doc": field.description or ""}))
+            single.append(_row(name, view[name], defaults[name], shape, name in config.model_fields_set))
     yield ConfigSection(name="", doc="Settings that stand by themselves.", settings=single)
 
 

@@ -7,9 +7,12 @@ scope that is bound then. Numbers are seconds and bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, final
+from typing import Annotated, Any, Literal, cast, final
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
+
+from hermes_ws.scope.setting_docs import setting_docs
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False, json_schema_extra={"unit": "seconds"})]
@@ -25,9 +28,16 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 class Section(BaseModel):
     """A section of ours: a key that it does not declare is an error."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True, defer_build=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Its shape, with what stands below each setting as the description."""
+        shape = handler(core_schema)
+        properties = cast("dict[str, dict[str, Any]]", handler.resolve_ref_schema(shape)["properties"])
+        for name, text in setting_docs(cls).items():
+            properties[name].setdefault("description", text)
+        return shape
 
 
 @final

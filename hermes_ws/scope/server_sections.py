@@ -28,9 +28,7 @@ class McpServerConfig(Section):
     as well may say more here than is known to us; it is passed over.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, use_attribute_docstrings=True, defer_build=True
-    )
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
     command: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
     """The program, run in the profile's confined child; it speaks over its input and output."""
