@@ -13,6 +13,8 @@ const LEAST = 2000;
 
 const FENCE = /^\s*(`{3,}(?=[^`]*$)|~{3,})(.*)$/;
 
+const BLANK = /^[ \t]*$/;
+
 /** What goes on with what stands above a blank line: a list, or what is indented within one. */
 const GOES_ON = /^(?:\s|[-*+]\s|\d{1,9}[.)]\s)/;
 
@@ -64,7 +66,7 @@ export class Blocks {
   /** Whether what stands before a line is a block that this line does not go on with. @param {string} line */
   ends(line) {
     const least = this.count < FIRST ? 1 : LEAST;
-    return this.blank && !this.fence && this.read >= least && line.trim() !== "" && !GOES_ON.test(line);
+    return this.blank && !this.fence && this.read >= least && !BLANK.test(line) && !GOES_ON.test(line);
   }
 
   /** @param {string} line */
@@ -73,7 +75,7 @@ export class Blocks {
     if (!this.fence) {
       if (mark) this.fence = line;
     } else if (mark && !mark[2].trim() && mark[1].startsWith(ticks(this.fence))) this.fence = "";
-    this.blank = !this.fence && line.trim() === "";
+    this.blank = !this.fence && BLANK.test(line);
   }
 
   /** A place in a line without an end: after a blank, and not within a character. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.process import Server
@@ -33,6 +34,37 @@ LONG = """async () => {
     const payload = {message_id: `m${number}`, role: number % 2 ? "assistant" : "user", text: `line ${number}`};
     conversation.apply({type: "message.complete", payload, cursor: `1:${number + 1}`});
     if (number % 1000 === 0) await new Promise(requestAnimationFrame);
+  }
+}"""
+
+UPWARDS = """async () => {
+  const {Conversation} = await import("/conversation.js");
+  const {Transcript} = await import("/transcript.js");
+  const conversation = new Conversation("s", "p");
+  const render = async () => null;
+  const message = number => ({message_id: `m${number}`, role: number % 2 ? "assistant" : "user", content: [],
+    text: `line ${number} `.repeat(1 + number % 40)});
+  const messages = (from, to) => Array.from({length: to - from}, (_, at) => message(from + at));
+  let first = 2900;
+  const acts = {edit() {}, branch() {}, content: async () => new Blob(),
+    earlier() { conversation.prepend({messages: messages(first - 100, first), more: first > 100}); first -= 100; }};
+  const transcript = new Transcript(conversation, render, acts);
+  document.querySelector("main").replaceChildren(transcript.scroller);
+  transcript.scroller.style.height = "600px";
+  conversation.begin({position: "fresh", messages: messages(2900, 3000), more_messages: true, execution: null,
+    pending: [], revision: 1, cursor: "1:1", generation: 1});
+  window.most = 0;
+  const frame = () => new Promise(requestAnimationFrame);
+  await frame();
+  await frame();
+  window.conversation = conversation;
+  while (conversation.more) {
+    transcript.scroller.scrollTop = 0;
+    await frame();
+    acts.earlier();
+    await frame();
+    await frame();
+    window.most = Math.max(most, document.querySelectorAll(".item").length);
   }
 }"""
 
@@ -150,3 +182,72 @@ def test_a_long_conversation_holds_a_bounded_page(visit: Visit) -> None:
     body = page.locator(".item").last.locator(".body")
     expect(body).to_have_js_property("textContent.length", 500_000)
     assert page.evaluate("rowsMade") < 200
+
+
+def test_a_long_conversation_that_is_read_upwards_holds_few_rows_and_all_of_its_words(visit: Visit) -> None:
+    page = visit()
+    expect(page.get_by_role("status").first).to_have_text("Connected")
+    page.evaluate(UPWARDS)
+    assert page.evaluate("conversation.items.length") == 3000
+    assert 100 < page.evaluate("most") < 1000
+    scroller = page.locator(".transcript")
+    for share in (0, 0.5, 1, 0.3):
+        scroller.evaluate("(node, share) => { node.scrollTop = share * node.scrollHeight; }", share)
+        # What stands in sight is there, wherever one looks, and the rows are in their order.
+        page.wait_for_function(
+            """() => {
+              const {left, top, height} = document.querySelector(".transcript").getBoundingClientRect();
+              const at = document.elementsFromPoint(left + 300, top + height / 2).find(each => each.matches(".leaf"));
+              const rows = [...document.querySelectorAll(".item")].map(each => Number(each.dataset.id.slice(1)));
+              const sorted = rows.every((each, index) => !index || rows[index - 1] < each);
+              return at && at.children.length > 0 && sorted && rows.length < 1000;
+            }"""
+        )
+    scroller.evaluate("node => { node.scrollTop = node.scrollHeight; }")
+    expect(page.locator("[data-id=m2999] .body")).to_contain_text("line 2999")
+    page.locator("[data-id=m2999]").scroll_into_view_if_needed()
+    expect(page.locator("[data-id=m2999]")).to_be_in_viewport()
+
+
+CODE = "".join(f"line {number} of some code\n" for number in range(1200))
+
+LONG_LINE = "word " * 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "least"),
+    [
+        ("# Head\n\nWords.\n\nMore.\n", "# Head\n\n", 3),
+        ("- one\n\n- two\n\n  more of two\n\nAfter.\n", "- one\n\n- two\n\n  more of two\n\n", 2),
+        ("1. one\n\n2. two\n", "1. one\n\n2. two\n", 1),
+        ("Look:\n\n```py\na = 1\n\n\nb = 2\n```\n\nAfter.\n", "Look:\n\n", 3),
+        ("~~~\n```\n\nstill code\n~~~\n\nAfter.\n", "~~~\n```\n\nstill code\n~~~\n\n", 2),
+        (f"```\n{CODE}```\n", None, 3),
+        (LONG_LINE, None, 6),
+        ("\U0001f600" * 9000, None, 2),
+        ("no end", "no end", 1),
+        ("", None, 0),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 7, 5000])
+def test_a_text_that_grows_is_cut_where_nothing_is_torn(
+    visit: Visit, text: str, first: str | None, least: int, step: int
+) -> None:
+    """All of it is in the blocks, and each is rendered as it would be within the whole: code goes on as code."""
+    page = visit(signed_in=False)
+    found = page.evaluate(
+        """async ([text, step]) => { const {Blocks} = await import("/blocks.js");
+        const blocks = new Blocks();
+        const found = [];
+        for (let at = 0; at < text.length; at += step) found.push(...blocks.add(text.slice(at, at + step)));
+        return [...found, ...blocks.end()]; }""",
+        [text, step],
+    )
+    assert "".join(each["plain"] for each in found) == text
+    assert len(found) >= least
+    assert all(len(each["plain"]) <= 8192 + 30 for each in found)
+    if first is not None:
+        assert found[0]["plain"] == first
+    for each in found:
+        assert each["source"].count("```") % 2 == 0 or text.startswith("~~~")
+        assert each["plain"].encode("utf-16", "surrogatepass").decode("utf-16") == each["plain"]

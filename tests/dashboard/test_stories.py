@@ -55,6 +55,11 @@ def test_a_link_that_was_used_is_refused(visit: Visit, server: Server) -> None:
 def test_a_conversation_streams_and_is_rendered_when_it_is_whole(visit: Visit, shots: Path) -> None:
     page = visit()
     start_session(page, "default")
+    # What is finished of a long one is rendered while it goes on.
+    say(page, f"/do say Some **bold** words {'and so on ' * 900}\n/do stream 5000 20")
+    expect(page.locator(".message.writing strong")).to_have_text("bold")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".pane .state")).to_have_text("")
     say(page, "/do say # A heading\n/do say \n/do say Some `code` and **bold** words.")
     body = page.locator(".message:not(.user) .body").last
     expect(body.locator("strong")).to_have_text("bold")
