@@ -15,6 +15,10 @@ from hermes_ws.warden.grants import Finished, Grants
 _FILE_SIGNS = (b"permission denied", b"operation not permitted", b"permissionerror", b"eacces", b"eperm")
 _MISSING_SIGNS = (b"no such file or directory", b"filenotfounderror", b"enoent", b"cannot access", b"does not exist")
 _SOCKET_SIGNS = (b"address family not supported", b"eafnosupport")
+_PROCESS_SIGNS = (b"resource temporarily unavailable", b"blockingioerror", b"can't start new thread", b"eagain")
+_MEMORY_SIGNS = (b"memoryerror", b"cannot allocate memory", b"out of memory", b"bad_alloc", b"enomem")
+_DESCRIPTOR_SIGNS = (b"too many open files", b"emfile")
+_SIZE_SIGNS = (b"file too large", b"file size limit exceeded", b"efbig")
 _PATH: Final = re.compile(r"(?<![\w.~/])(/[\w.+@%~-][^\s'\"`:;|&<>(){}\[\],]*)")
 
 _ALWAYS_THERE: Final = (*places.SYSTEM, "/etc", "/dev", "/proc")
@@ -25,7 +29,8 @@ _OWN: Final = ("/tmp", "/dev/shm")
 
 
 def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hidden: bool = False) -> str | None:
-    """What is granted and which setting grants more, when the output of a failed command looks like a refusal.
+    """What is granted and which setting grants more, when the output of a failed command looks like a refusal, or like
+    a limit that it met.
 
     Nothing for a command that succeeded, failed otherwise, or was not confined. It reads the words of the output, so
     it says "may" and not "was". `hidden`: what is not granted is not there at all; then a missing file is taken for a
@@ -53,6 +58,14 @@ def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hid
             sentences.append(
                 "Unix sockets are denied, since they reach what runs outside; terminal.unix_sockets: allow lifts that."
             )
+    for name, limit, signs in (
+        ("processes", grants.limits.processes, _PROCESS_SIGNS),
+        ("memory_bytes", grants.limits.memory_bytes, _MEMORY_SIGNS),
+        ("open_files", grants.limits.open_files, _DESCRIPTOR_SIGNS),
+        ("file_bytes", grants.limits.file_bytes, _SIZE_SIGNS),
+    ):
+        if limit is not None and any(sign in output for sign in signs):
+            sentences.append(f"It may have met the limit terminal.{name}, which is {limit}.")
     return " ".join(sentences) or None
 
 

@@ -310,9 +310,20 @@ NOBODY = """
 import os, sys, trio
 from pathlib import Path
 from hermes_ws.warden import check
-from hermes_ws.warden.grants import Command, Grants
+from hermes_ws.warden.grants import Command, Grants, Limits
 from hermes_ws.warden.hands import Warden
 
+FORKS = '''
+import os, time
+try:
+    for _ in range(60):
+        if not os.fork():
+            time.sleep(1000)
+except BlockingIOError:
+    print("refused")
+else:
+    time.sleep(1000)
+'''
 inside, outside = Path(sys.argv[1]), Path(sys.argv[2])
 for path in (inside, outside, outside / "secret"):
     os.chown(path, 65534, 65534)
@@ -322,13 +333,16 @@ os.setgid(65534)
 os.setuid(65534)
 
 async def main():
-    warden = await Warden.start(Grants(write=(inside,)), python="/usr/bin/python3", namespaces=sys.argv[3] or None)
+    grants = Grants(write=(inside,), limits=Limits(processes=20))
+    warden = await Warden.start(grants, python="/usr/bin/python3", namespaces=sys.argv[3] or None)
     print(warden.confinement.level, warden.confinement.seccomp, warden.confinement.dropped_capabilities)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(warden.serve)
         script = f"id -u; echo hi > file; cat file {outside}/secret; kill -0 {os.getpid()} || echo kept inside"
         done = await warden.run(Command(("bash", "-c", script), inside, {"PATH": "/usr/bin:/bin"}, 30, 1000))
         print(done.output.decode())
+        done = await warden.run(Command(("/usr/bin/python3", "-c", FORKS), inside, {"PATH": "/usr/bin:/bin"}, 60, 1000))
+        print(warden.confinement.processes, done.output.decode().strip() or done.signal)
         await warden.close()
 
 trio.run(main)
@@ -356,4 +370,10 @@ def test_a_user_without_any_rights_is_confined_as_well(namespaces: Choice) -> No
     assert done.stdout.splitlines()[:3] == ["kernel True True", "65534", "hi"], done.stderr
     assert ("No such file" if namespaces else "Permission denied") in done.stdout
     assert "kept inside" in done.stdout
+    counted = done.stdout.splitlines()[-1]
+    if namespaces:
+        assert counted == "kernel refused", "in a user namespace of one's own the kernel counts"
+    else:
+        assert counted.startswith("counted")
+        assert "terminal.processes" in done.stdout
     assert "canary" not in done.stdout

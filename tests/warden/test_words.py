@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hermes_ws.contract import errors
 from hermes_ws.warden import answers, orders, seccomp
 from hermes_ws.warden.denied import explain_denied
-from hermes_ws.warden.grants import Finished, Grants
+from hermes_ws.warden.grants import Finished, Grants, Limits
 from hermes_ws.warden.output import Bounded, HeadAndTail
 
 JSON = st.recursive(
@@ -188,6 +188,23 @@ def test_a_refusal_is_explained_with_what_is_granted_and_what_grants_more() -> N
     assert network is not None
     assert "terminal.network" in network
     assert "terminal.unix_sockets" in network
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "output"),
+    [
+        ("processes", 12, b"bash: fork: Resource temporarily unavailable\n"),
+        ("memory_bytes", 4096, b"Traceback ...\nMemoryError\n"),
+        ("open_files", 64, b"OSError: [Errno 24] Too many open files: 'x'\n"),
+        ("file_bytes", 1000, b"dd: error writing 'x': File too large\n"),
+    ],
+)
+def test_a_limit_that_was_met_is_named_with_its_setting(name: str, value: int, output: bytes) -> None:
+    grants = Grants(limits=Limits(open_files=64)) if name == "open_files" else Grants(limits=Limits(**{name: value}))
+    said = explain_denied(finished(output), grants)
+    assert said == f"It may have met the limit terminal.{name}, which is {value}."
+    if name != "open_files":
+        assert explain_denied(finished(output), Grants()) is None, "without a limit it was something else"
 
 
 def test_nothing_is_explained_where_nothing_was_refused() -> None:
