@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final, final
@@ -21,7 +22,7 @@ from hermes_ws.client.connect import Abilities, connect_to
 from hermes_ws.client.discovery import Endpoint, discover
 from hermes_ws.client.failures import ClientError
 from hermes_ws.contract.errors import HermesError
-from hermes_ws.contract.methods.runtime import RUNTIME_DESCRIBE
+from hermes_ws.contract.methods.runtime import RUNTIME_DESCRIBE, RUNTIME_STATISTICS
 from hermes_ws.contract.model import Empty
 from hermes_ws.contract.version import PROTOCOL_MAJOR
 from hermes_ws.hosting.doctor.finding import Finding, Level, worst
@@ -38,6 +39,9 @@ SIGNS: Final[tuple[tuple[Level, str, Style], ...]] = (
     ("warning", "warning", Style.WARNING),
     ("error", "error  ", Style.ERROR),
 )
+
+NAME: Final = "hermes-ws doctor"
+"""What this command calls itself at the server."""
 
 BASE_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 """Where the commands of the proof are found: those of the system, whatever this terminal has."""
@@ -87,27 +91,32 @@ class Diagnosis:
             yield finding
         async for finding in look_at_models(root):
             yield finding
-        yield await self._look_at_server()
+        for finding in await self._look_at_server():
+            yield finding
 
-    async def _look_at_server(self) -> Finding:
+    async def _look_at_server(self) -> list[Finding]:
+        """The server, and who is connected to it."""
         found = discover(self._surroundings.home)
         if not isinstance(found, Endpoint):
-            return Finding("server", str(self._surroundings.home), "info", f"No server is used: {found.detail}.")
+            return [Finding("server", str(self._surroundings.home), "info", f"No server is used: {found.detail}.")]
         try:
             with trio.fail_after(10):
-                async with connect_to(found, Abilities("hermes-ws doctor", live="none")) as gateway:
+                async with connect_to(found, Abilities(NAME, live="none")) as gateway:
                     said = await gateway.call(RUNTIME_DESCRIBE, Empty())
+                    connected = (await gateway.call(RUNTIME_STATISTICS, Empty())).connected
         except (ClientError, trio.TooSlowError) as error:
-            return Finding(
-                "server", str(found), "error", f"It does not answer: {error}.", "Look into its log, restart it."
-            )
-        if said.protocol.major != PROTOCOL_MAJOR or said.server.version != __version__:
-            return Finding(
+            reason = f"It does not answer: {error}."
+            return [Finding("server", str(found), "error", reason, "Look into its log, restart it.")]
+        version = said.server.version
+        if said.protocol.major != PROTOCOL_MAJOR or version != __version__:
+            server = Finding(
                 "server", str(found), "warning",
-                f"It is hermes-ws {said.server.version}, and this command is {__version__}.",
+                f"It is hermes-ws {version}, and this command is {__version__}.",
                 "Restart the server, so that both are of one version.",
             )  # fmt: skip
-        return Finding("server", str(found), "ok", f"hermes-ws {said.server.version} answers.")
+        else:
+            server = Finding("server", str(found), "ok", f"hermes-ws {version} answers.")
+        return [server, *_clients((row.client for row in connected), version)]
 
     def _tell(self, finding: Finding) -> None:
         for level, sign, style in SIGNS:
@@ -115,3 +124,19 @@ class Diagnosis:
                 self._screen.line(f"{sign}  {finding.check}: {harmless(finding.message)}", style)
         if finding.remedy:
             self._screen.line(f"         {harmless(finding.remedy)}")
+
+
+def _clients(connected: Iterable[str], version: str) -> Iterator[Finding]:
+    """Who is connected, by name and version as each says of itself. Of ours that are of another version, a warning."""
+    for client, count in sorted(Counter(connected).items()):
+        if client.startswith(NAME):
+            continue
+        connections = "one connection" if count == 1 else f"{count} connections"
+        said = harmless(client) or "A client without a name"
+        if client.startswith("hermes-ws") and not client.endswith(f" {version}"):
+            yield Finding(
+                "client", said, "warning", f"{said} is of another version than the server ({connections}).",
+                "Start it again, so that both are of one version.",
+            )  # fmt: skip
+        else:
+            yield Finding("client", said, "ok", f"{said} is connected ({connections}).")

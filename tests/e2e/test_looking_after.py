@@ -99,3 +99,21 @@ def test_profiles_are_made_without_a_server_and_none_is_left(base_environment: d
     twice = command(own, "profile", "create", "work")
     assert (twice.stdout, twice.returncode) == ("", 1)
     assert json.loads(command(own, "status", "--json").stdout)["state"] == "absent"
+
+
+def test_the_doctor_tells_which_clients_are_connected_and_which_are_old(
+    environment: dict[str, str], shared_server: Server
+) -> None:
+    kinds = ({"name": "an-app", "version": "7.1"}, {"name": "hermes-ws chat", "version": "0.0.1"}, {"name": "an-app"})
+    clients = [shared_server.connect(client=kind) for kind in (*kinds, kinds[0])]
+    try:
+        report = json.loads(command(environment, "doctor", "--json").stdout)
+    finally:
+        for client in clients:
+            client.close()
+    told = {each["subject"]: each for each in report["findings"] if each["check"] == "client"}
+    assert told["an-app 7.1"]["message"] == "an-app 7.1 is connected (2 connections)."
+    assert told["an-app"]["level"] == "ok"
+    assert told["hermes-ws chat 0.0.1"]["level"] == "warning"
+    assert told["hermes-ws chat 0.0.1"]["remedy"]
+    assert not [subject for subject in told if "doctor" in subject]
