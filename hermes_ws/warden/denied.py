@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -58,6 +59,9 @@ def explain_denied(finished: Finished, grants: Grants, *, command: str = "", hid
             sentences.append(
                 "Unix sockets are denied, since they reach what runs outside; terminal.unix_sockets: allow lifts that."
             )
+    ended = not finished.timed_out and finished.signal in (signal.SIGXCPU, signal.SIGKILL)
+    if grants.limits.cpu_s is not None and ended:
+        sentences.append(f"It may have met the limit terminal.cpu_s, which is {grants.limits.cpu_s}.")
     for name, limit, signs in (
         ("processes", grants.limits.processes, _PROCESS_SIGNS),
         ("memory_bytes", grants.limits.memory_bytes, _MEMORY_SIGNS),

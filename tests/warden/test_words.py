@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import signal
 import socket
 import struct
 from collections.abc import Callable
@@ -205,6 +206,15 @@ def test_a_limit_that_was_met_is_named_with_its_setting(name: str, value: int, o
     assert said == f"It may have met the limit terminal.{name}, which is {value}."
     if name != "open_files":
         assert explain_denied(finished(output), Grants()) is None, "without a limit it was something else"
+
+
+def test_an_end_by_the_kernel_is_taken_for_the_limit_of_processor_time() -> None:
+    killed = Finished(None, signal.SIGKILL, False, False, b"", 1)
+    said = explain_denied(killed, Grants(limits=Limits(cpu_s=5)))
+    assert said == "It may have met the limit terminal.cpu_s, which is 5."
+    assert explain_denied(killed, Grants()) is None
+    late = Finished(None, signal.SIGKILL, True, False, b"", 1)
+    assert explain_denied(late, Grants(limits=Limits(cpu_s=5))) is None
 
 
 def test_nothing_is_explained_where_nothing_was_refused() -> None:
