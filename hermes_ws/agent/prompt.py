@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from hermes_ws.agent.definition import AgentDefinition
+
+SKILL_VIEW: Final = "skill_view"
+"""The tool that reads a skill; without it, knowing their names would be of no use."""
 
 
 @final
@@ -45,7 +48,7 @@ def system_prompt(parts: PromptParts) -> str:
         texts.append(f"What you noted in earlier sessions (MEMORY.md):\n\n{parts.memory}")
     if parts.user:
         texts.append(f"What you know of the user (USER.md):\n\n{parts.user}")
-    if parts.skills:
+    if parts.skills and SKILL_VIEW in parts.tools:
         listed = "\n".join(parts.skills)
         texts.append(f"Skills that you can read with skill_view when a task calls for one:\n{listed}")
     texts += [parts.frozen, parts.note]

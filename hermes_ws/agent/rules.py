@@ -16,9 +16,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final, Literal, final
@@ -28,7 +26,7 @@ import trio
 from hermes_ws.agent.dangers import secret_path
 from hermes_ws.agent.ports import Hands
 from hermes_ws.agent.rule_text import turning, visible
-from hermes_ws.agent.scattered_rules import DIRECTORY, MOST, PATTERN, chosen, keeps_rules, part_of
+from hermes_ws.agent.scattered_rules import DIRECTORY, PATTERN, chosen, keeps_rules, part_of
 from hermes_ws.contract.errors import HermesError, NotFound, StaleEpoch, StorageUnavailable
 from hermes_ws.scope.current import in_thread
 
@@ -197,8 +195,8 @@ class _Look:
     place: Path
     names: Sequence[str]
     top: bool
-    scattered: Sequence[str] = ()
-    """The files of its directory of rules, where these count."""
+    scattered: bool = False
+    """Whether it may have a directory of rules that counts."""
 
 
 @final
@@ -246,13 +244,7 @@ class _Reader:
             return None
         there = {each.name for each in listing.entries}
         found = [name for name in (*NAMES, *OTHERWISE) if name in there][:1]
-        scattered: Sequence[str] = ()
-        if ".cursor" in there and _with_scattered(found):
-            with suppress(HermesError):
-                kept = await self._hands.list_files(
-                    place / DIRECTORY, depth=1, limit=MOST, hidden=False, pattern=PATTERN
-                )
-                scattered = chosen([each.name for each in kept.entries])
+        scattered = ".cursor" in there and _with_scattered(found)
         return _Look(place, NAMES if listing.more else found, ".git" in there, scattered)
 
     async def read(self, look: _Look, budget: int, *, complain: bool) -> RulesFile | None:
@@ -264,7 +256,7 @@ class _Reader:
                 break
         else:
             path, text = look.place / DIRECTORY, ""
-        for name in look.scattered:
+        for name in await self._scattered(look):
             more = await self._text(look.place / name, complain=complain)
             if more is not None:
                 imported.append(look.place / name)
@@ -283,6 +275,18 @@ class _Reader:
         if kept != whole:
             kept += f"\n[cut after {budget:,} bytes]"
         return RulesFile(shown, kept, tuple(_seen_from(self._hands.cwd, each) for each in imported))
+
+    async def _scattered(self, look: _Look) -> Sequence[str]:
+        """The files of its directory of rules. Listed by the hands: the server looks into no directory itself."""
+        if not look.scattered:
+            return ()
+        try:
+            listing = await self._hands.list_files(look.place / DIRECTORY, depth=1, limit=ENTRIES, pattern=PATTERN)
+        except (StorageUnavailable, StaleEpoch):
+            raise
+        except HermesError:
+            return ()
+        return chosen([each.name for each in listing.entries if each.kind == "file"])
 
     async def _text(self, path: Path, *, complain: bool) -> str | None:
         """What a file says, without what does not show; None where it cannot be read, or is no text."""
@@ -336,12 +340,7 @@ def _survey(cwd: Path) -> Sequence[_Look]:
 
 def _look(place: Path) -> _Look:
     names = tuple(islice((name for name in (*NAMES, *OTHERWISE) if os.path.lexists(place / name)), 1))
-    scattered: Sequence[str] = ()
-    # Where there is none, nothing is listed: above a profile's files lie other homes, which nobody may reach into.
-    if _with_scattered(names) and os.path.isdir(place / DIRECTORY):
-        with suppress(OSError):
-            kept = [each for each in os.listdir(place / DIRECTORY) if fnmatchcase(each, PATTERN)]
-            scattered = chosen(kept)
+    scattered = _with_scattered(names) and os.path.lexists(place / DIRECTORY)
     return _Look(place, names, os.path.lexists(place / ".git"), scattered)
 
 

@@ -88,7 +88,9 @@ def clarification(question: OpenQuestion, text: str) -> dict[str, JsonValue]:
 
 def _approval(id: str, asked: ApprovalParams) -> list[str]:
     subject = asked.command if asked.command is not None else asked.path
-    lines = [f"May the agent use {harmless(asked.tool)}?", harmless(asked.description)]
+    # A hook is the profile's own, and no call of the agent.
+    asking = "May this run?" if asked.tool == "hook" else f"May the agent use {harmless(asked.tool)}?"
+    lines = [asking, harmless(asked.description)]
     if subject is not None:
         lines += [f"    {line}" for line in harmless(subject).splitlines()]
     lines.append(f"Asked because: {harmless(asked.rule)}")

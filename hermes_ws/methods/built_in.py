@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, final
 
 from hermes_ws.agent import definition, memory, skills
 from hermes_ws.agent.compaction import tokens_of
 from hermes_ws.contract.methods.mutations import MutateParams
+from hermes_ws.contract.methods.schedules import ScheduleRow
 from hermes_ws.contract.methods.slash import SLASH_EXEC, CommandRow
 from hermes_ws.journal import insights, summaries
 from hermes_ws.journal.address import ThreadKey
@@ -98,6 +100,20 @@ async def _subagents(call: SessionCall, arg: str) -> str:
     return "\n".join(lines) or "No subagent has worked for this session."
 
 
+async def _schedules(call: SessionCall, arg: str) -> str:
+    rows = await call.runtime.schedules.list()
+    return "\n".join(map(_schedule, rows)) or "Nothing is scheduled in this profile."
+
+
+def _schedule(row: ScheduleRow) -> str:
+    often = row.cron if row.cron is not None else "once" if row.every_s is None else f"every {row.every_s} s"
+    when = row.state if row.next_at is None else f"next {datetime.fromtimestamp(row.next_at, UTC):%Y-%m-%d %H:%M} UTC"
+    words = [f"{row.schedule_id} ({often}, {when}): {row.title or ' '.join(row.prompt.split())[:100]}"]
+    words += [f"last in {row.last_session_id}"] if row.last_session_id is not None else []
+    words += [row.last_problem] if row.last_problem else []
+    return " — ".join(words)
+
+
 async def _title(call: SessionCall, arg: str) -> str:
     if not arg:
         return call.session.record.title or "The session has no title."
@@ -149,6 +165,7 @@ _ROWS: Final = (
     BuiltIn("skills", "The skills of this profile", _skills),
     BuiltIn("agents", "The agents of this profile", _agents),
     BuiltIn("subagents", "Who works or has worked for this session", _subagents),
+    BuiltIn("schedules", "What this profile does at its times", _schedules),
     BuiltIn("profile", "Which profile this is", _profile),
     BuiltIn("version", "Which server this is", _version),
 )

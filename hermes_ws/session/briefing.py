@@ -249,7 +249,7 @@ class Briefing:
         )
         if stored.executions > 1:
             request = replace(request, going_on=await self._going_on())
-        tools = await offered(runtime, scope, request, hands, self._narration)
+        tools = await offered(runtime, scope, request, hands, self._narration, place.rules.servers)
         attached = await attachments.read(runtime.journal.blobs, history, scope.secrets)
         try:
             await run_turn(

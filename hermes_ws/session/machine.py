@@ -12,18 +12,21 @@ from typing import Final, final
 
 import trio
 
-from hermes_ws.agent.ports import Pipe
 from hermes_ws.contract.errors import HermesError, ModelUnauthorised
 from hermes_ws.scope.profile_scope import ProfileScope
 from hermes_ws.session.hands import SessionHands
 from hermes_ws.session.local_models import PROGRAM
 from hermes_ws.session.ports import Runtime
+from hermes_ws.warden.running import Running
 
 MINT_S: Final = 30.0
 """Seconds that a command has to print a key: time to ask somebody over a network."""
 
 KEY_BYTES: Final = 65_536
 """The longest key: a token with all its claims."""
+
+WORDS_BYTES: Final = 500
+"""Of what the command complains of: the end, which mostly says what is wrong."""
 
 
 @final
@@ -40,19 +43,23 @@ class SessionMachine:
         key, problem = "", "it printed nothing"
         try:
             with trio.move_on_after(MINT_S) as limit:
-                pipe = await self._hands.open_pipe(command, env=env)
-                try:
-                    await pipe.close_input()
-                    key = await _printed(pipe)
-                finally:
-                    await pipe.aclose()
+                async with await self._hands.open_pipe(command, env=env) as running:
+                    key, words = await _said(running)
+                    ended = await running.wait()
+                if ended.exit_code != 0:
+                    how = f"signal {ended.signal}" if ended.exit_code is None else f"exit code {ended.exit_code}"
+                    key, problem = "", f"it ended with {how}"
+                if not key and words:
+                    problem += f" and said: {self._scope.secrets.redact(words)}"
             if limit.cancelled_caught:
-                problem = f"it took longer than {MINT_S:g} seconds"
+                key, problem = "", f"it took longer than {MINT_S:g} seconds"
         except HermesError as error:
-            problem = error.message
-        if not key or len(key.split()) != 1:
+            key, problem = "", error.message
+        if len(key.split()) > 1:
+            key, problem = "", "it printed words"
+        if not key:
             raise ModelUnauthorised(
-                f"The command that makes the key for provider {provider} gave none: {problem if not key else 'words'}.",
+                f"The command that makes the key for provider {provider} gave none: {problem}.",
                 hint=f"Run providers.{provider}.key_command by hand; it must print the key and nothing else.",
             )
         return key
@@ -65,8 +72,21 @@ class SessionMachine:
         return await models.reach(model, lambda env: self._hands.open_pipe(argv, env=env), idle_s)
 
 
-async def _printed(pipe: Pipe) -> str:
-    said = b""
-    while len(said) < KEY_BYTES and (data := await pipe.receive()):
-        said += data
-    return said.decode(errors="replace").strip()
+async def _said(running: Running) -> tuple[str, str]:
+    """What a program prints, and the end of what it complains of."""
+    printed, words = b"", b""
+
+    async def listen() -> None:
+        nonlocal words
+        while data := await running.receive_problems():
+            words = (words + data)[-WORDS_BYTES:]
+
+    await running.close_input()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(listen)
+        while len(printed) < KEY_BYTES and (data := await running.receive()):
+            printed += data
+        if len(printed) >= KEY_BYTES:
+            nursery.cancel_scope.cancel()
+            await running.aclose()
+    return printed.decode(errors="replace").strip(), words.decode(errors="replace").strip()

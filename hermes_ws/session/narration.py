@@ -55,7 +55,8 @@ from hermes_ws.session.info import session_info
 @final
 @dataclass(slots=True)
 class KnownRules:
-    """Which files with rules of the directory a session's last turn went by, and what was told to be wrong with others.
+    """Which files with rules of the directory a session's last turn went by, and what was told to be wrong with others
+    and with its tool servers.
 
     Owned by the open session, so that the same is not told with every turn.
     """
@@ -63,6 +64,8 @@ class KnownRules:
     files: tuple[str, ...] = ()
     problems: tuple[tuple[str, str, str], ...] = ()
     memory: RulesMemory = field(default_factory=RulesMemory)
+    servers: dict[str, str] = field(default_factory=dict[str, str])
+    """What was told to be wrong with tool servers, by their names."""
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:

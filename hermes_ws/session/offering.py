@@ -14,20 +14,32 @@ from hermes_ws.session.toolservers import tools_of
 
 
 async def offered(
-    runtime: Runtime, scope: ProfileScope, request: TurnRequest, hands: Hands, narrator: Narrator
+    runtime: Runtime,
+    scope: ProfileScope,
+    request: TurnRequest,
+    hands: Hands,
+    narrator: Narrator,
+    told: dict[str, str],
 ) -> Sequence[Tool]:
-    """Those of the toolsets that the turn has. A server that is not there is said, and the turn goes on without it."""
+    """Those of the toolsets that the turn has. A server that is not there is said, and the turn goes on without it;
+    `told` is what the session was told of such servers before, which is not said again.
+    """
     families = {each.partition(":")[0] for each in request.toolsets}
     tools: list[Tool] = []
     if "mcp" in families and scope.config.mcp_servers:
         servers = await runtime.ongoing.servers.ready(request.session_id, scope, hands)
         for server in servers:
-            if server.state != "ready":
+            name = server.plan.name
+            if server.state == "ready":
+                told.pop(name, None)
+            elif told.get(name) != server.problem:
+                told[name] = server.problem
                 await narrator.notice(
                     "warning",
                     "tool_server_missing",
-                    f"The tool server {server.plan.name} is not there. {server.problem}".strip(),
-                    f"Look at mcp_servers.{server.plan.name} in config.yaml; mcp.restart tries it again.",
+                    f"The tool server {name} is not there. {server.problem}".strip(),
+                    f"Look at mcp_servers.{name} in config.yaml. A program here sees the session's directory and what "
+                    "terminal.read grants. mcp.restart tries it again.",
                 )
         tools += tools_of(servers)
     if "client" in families:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +62,6 @@ def test_a_prompt_says_what_there_is_and_nothing_else() -> None:
     bare = system_prompt(PromptParts(AgentDefinition("a", "Do."), soul="", profile="p", cwd=DIRECTORY, tools=()))
     where = f"You work for the profile “p”. Your directory is {DIRECTORY}; relative paths start there."
     assert bare == f"Do.\n\n{where} You have no tools in this conversation."
+    parts = PromptParts(AgentDefinition("a", "Do."), "", "p", DIRECTORY, ("skill_view",), skills=("- brewing: Tea.",))
+    assert "- brewing: Tea." in system_prompt(parts)
+    assert "brewing" not in system_prompt(replace(parts, tools=("terminal",))), "there is nothing to read them with"

@@ -132,6 +132,15 @@ def test_commands_are_carried_out_in_the_session(client: Client, session: str) -
     assert client.call("slash.exec", session_id=session, command="/w")["type"] == "alias"
     assert "session:" in client.call("slash.exec", session_id=session, command="/status")["output"]
     assert "/compress" in client.call("slash.exec", session_id=session, command="/help")["output"]
+    nothing = client.call("slash.exec", session_id=session, command="/schedules")["output"]
+    assert nothing == "Nothing is scheduled in this profile."
+    made = client.call("schedule.create", prompt="look\nround", cron="0 9 1 1 *", timezone="UTC")["schedule_id"]
+    row = client.call("slash.exec", session_id=session, command="/schedules")["output"]
+    assert row.startswith(f"{made} (0 9 1 1 *, next ")
+    assert row.endswith("-01-01 09:00 UTC): look round")
+    client.call("schedule.pause", schedule_id=made)
+    assert "(0 9 1 1 *, paused)" in client.call("slash.exec", session_id=session, command="/schedules")["output"]
+    client.call("schedule.delete", schedule_id=made)
     for name in ("context", "usage", "model", "memory", "skills", "agents", "subagents", "profile", "version"):
         assert client.call("slash.exec", session_id=session, command=f"/{name}")["output"], name
     assert "Tea" in client.call("slash.exec", session_id=session, command="/title Tea time")["output"]

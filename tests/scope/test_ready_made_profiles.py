@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_ws.agent import definition, skills
 from hermes_ws.scope import dotenv
 from hermes_ws.scope.config import ProfileConfig, load_config, parse_config
 from hermes_ws.scope.home import HomesRoot
@@ -50,6 +51,15 @@ def test_a_session_without_a_directory_of_its_own_may_begin(served: dict[str, Pr
         directory = scope.terminal.cwd or scope.home.user
         homes = (scope.home.path.parent,)
         assert scope.terminal.check_directory(directory, home=scope.home, homes=homes) == scope.home.user
+
+
+def test_their_agents_may_use_what_lies_in_the_home(served: dict[str, ProfileScope]) -> None:
+    for scope in served.values():
+        assert scope.config.agent.default is not None
+        agent = definition.load(scope.home, scope.config.agent.default)
+        wanted = scope.config.agent.toolsets if agent.toolsets is None else agent.toolsets
+        assert skills.list(scope.home)
+        assert {"skills", "mcp"} <= set(wanted), "skills and tool servers of the home would be out of reach"
 
 
 @pytest.mark.parametrize("name", NAMES)

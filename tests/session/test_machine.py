@@ -23,10 +23,21 @@ async def test_a_command_prints_a_key_with_what_it_needs_and_nothing_else(runtim
     assert key == "seed-1-none"
 
 
-@pytest.mark.parametrize("script", ["true", "echo two words", "exit 3", "no-such-program-here"])
-async def test_a_command_that_prints_no_key_is_said(runtime: ProfileRuntime, script: str) -> None:
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("true", "it printed nothing."),
+        ("echo two words", "it printed words."),
+        ("echo sorry; exit 3", "it ended with exit code 3."),
+        ("echo half; kill -9 $$", "it ended with signal 9."),
+        ("echo log in first >&2; exit 1", "it ended with exit code 1 and said: log in first."),
+        ("cat /dev/zero", "it ended with signal"),
+    ],
+)
+async def test_a_command_that_makes_no_key_is_said(runtime: ProfileRuntime, script: str, why: str) -> None:
     with pytest.raises(ModelUnauthorised) as refused:
         await machine(runtime).mint("mine", ("/bin/sh", "-c", script), {})
+    assert why in refused.value.message
     assert "providers.mine.key_command" in refused.value.hint
 
 

@@ -195,6 +195,10 @@ async def test_a_secret_that_is_missing_is_named(house: House, script: Path) -> 
         notice = await viewer.until("notice")
         assert "MY_TOKEN" in notice["payload"]["message"]
         await viewer.until("execution.finished", outcome="completed")
+        # Once: not again with every turn.
+        await say(thread, "/do say hello", "two")
+        await viewer.until("execution.finished", outcome="completed")
+        assert viewer.types().count("notice") == 1
 
 
 async def test_a_session_that_wants_none_starts_none(served: ProfileRuntime) -> None:
