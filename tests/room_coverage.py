@@ -34,7 +34,7 @@ ROOMS: Mapping[str, Room] = MappingProxyType(
         "wire": Room(("tests/wire",), 100),
         "scope": Room(("tests/scope",), 100),
         "journal": Room(("tests/journal",), 100),
-        "session": Room(("tests/session", "tests/real/test_ssh.py", "tests/real/test_docker_engine.py"), 85),
+        "session": Room(("tests/session", "tests/real/test_ssh.py", "tests/real/test_docker_engine.py"), 93),
         "server": Room(("tests/server", "tests/transports", "tests/e2e/test_credentials.py"), 92),
         "methods": Room(("tests/methods", "tests/permissions", "tests/leak/test_methods.py"), 93),
     }

@@ -148,6 +148,7 @@ def test_one_line_fits_whatever_its_letters_take(text: str, columns: int) -> Non
 
 
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+    """Case FRAME-09: what is half a letter is printed as a replacement."""
     assert readable("caf\udce9") == "caf�"
     assert readable("caf\udcc3\udca9") == "café"
     assert readable("海") == "海"

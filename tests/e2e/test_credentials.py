@@ -124,6 +124,7 @@ def test_a_ticket_lets_one_connection_in(shared_server: Server) -> None:
 
 
 def test_a_browser_exchanges_the_ticket_of_its_link_for_a_token(serve: Callable[..., Server], homes: Path) -> None:
+    """AUTH-04, AUTH-05: what stands in a link is for one use; what lasts is in no address and outlives a restart."""
     server = serve()
     page = server.url.replace("ws://", "http://").removesuffix("/ws")
     owner = server.connect()

@@ -74,6 +74,7 @@ class Player:
 
 @pytest.mark.parametrize("file", CLIENTS, ids=lambda file: file.stem)
 def test_a_client_of_another_time_is_understood_or_told_why_not(shared_server: Server, file: Path) -> None:
+    """Cases SKEW-01 (never-spoken), SKEW-03 (asks-little), SKEW-05 (an-older-major, another-major), ASK-05."""
     told = json.loads(file.read_text("utf-8"))
     player = Player(shared_server)
     try:

@@ -77,6 +77,30 @@ def test_ask_03_a_resume_brings_the_question_with_its_choices_and_its_id(shared_
     client.close()
 
 
+def test_ask_04_whoever_can_answer_is_asked_whatever_they_look_at(shared_server: Server) -> None:
+    """One client has another session in front, one has none; and with none that can, the agent learns that at once."""
+    asker, elsewhere, idle = (shared_server.connect() for _ in range(3))
+    elsewhere.call("session.create")
+    _, question, admitted = asking(asker)
+    assert elsewhere.question() == idle.question() == question
+    idle.answer(question, answers={"q1": "blue"})
+    assert asker.finished(admitted["admission_id"])["outcome"] == "completed"
+    for each in (asker, elsewhere, idle):
+        each.close()
+
+
+def test_ask_05_that_nobody_can_answer_is_no_refusal(shared_server: Server) -> None:
+    """The client takes approvals alone, and a choice is asked for."""
+    client = shared_server.connect(server_requests=["approval"])
+    session = client.call("session.create", profile="second")["session_id"]
+    admitted = client.submit(session, ASK)
+    assert client.finished(admitted["admission_id"])["outcome"] == "completed"
+    (output,) = [e["payload"]["output"] for e in client.events if e["type"] == "tool.complete"]
+    assert "Nobody who could answer" in output
+    assert "denied" not in output.lower()
+    client.close()
+
+
 def test_ask_06_one_id_answers_and_any_other_is_a_clear_error(shared_server: Server) -> None:
     """The session's id, the execution's, and the question's."""
     client = shared_server.connect()

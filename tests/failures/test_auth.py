@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -12,6 +14,7 @@ from websockets.sync.client import connect
 from tests.e2e.conftest import two_homes
 from tests.e2e.gateway_client import PATIENCE, Client, Refused
 from tests.e2e.process import Server
+from tests.server.stage import stage
 
 
 @pytest.fixture
@@ -38,6 +41,16 @@ def test_auth_01_an_upgrade_is_looked_at_like_any_request(shared_server: Server)
     connection.close()
 
 
+async def test_auth_02_a_page_behind_a_proxy_is_let_in_when_it_is_listed() -> None:
+    """The proxy's name is a Host and an Origin of somebody else as long as the settings do not name them."""
+    told = {"host": "p.example", "Origin": "https://p.example"}
+    async with stage(hosts=("p.example",), origins=("https://p.example",)) as listed:
+        assert (await (await listed.raw()).upgrade(**told))[0] == 101
+        assert (await (await listed.raw()).upgrade(**{**told, "Origin": "https://q.example"}))[0] == 403
+    async with stage() as unlisted:
+        assert (await (await unlisted.raw()).upgrade(**told))[0] == 403
+
+
 def test_auth_03_a_token_in_the_address_opens_nothing_and_is_written_nowhere(server: Server) -> None:
     """The server's own log and all files of its homes, after a refusal and an error."""
     assert status_of(f"{server.url}?token={server.token}") == 401
@@ -47,6 +60,58 @@ def test_auth_03_a_token_in_the_address_opens_nothing_and_is_written_nowhere(ser
     assert server.token not in server.log.read_text()
     holding = [file for file in server.homes.rglob("*") if file.is_file() and server.token in _text(file)]
     assert holding == [Path(server.announced["token_file"])]
+
+
+def test_auth_04_what_stands_in_a_link_opens_nothing_by_itself_and_is_used_once(shared_server: Server) -> None:
+    """A browser's ticket as a token, in an address, and exchanged twice."""
+    owner = shared_server.connect()
+    ticket = owner.call("ticket.issue", purpose="browser")["ticket"]
+    assert status_of(shared_server.url, Authorization=f"Bearer {ticket}") == 401
+    assert status_of(f"{shared_server.url}?ticket={ticket}") == 401
+    connection = http.client.HTTPConnection(urlsplit(shared_server.url).netloc, timeout=PATIENCE)
+    statuses = []
+    for _ in range(2):
+        connection.request("POST", "/login", json.dumps({"ticket": ticket}))
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+    assert statuses == [200, 401]
+    connection.close()
+    (session,) = [row for row in owner.call("token.list")["tokens"] if row["kind"] == "session"]
+    owner.call("token.revoke", token_id=session["token_id"])
+    owner.close()
+
+
+def test_auth_07_each_attempt_takes_a_ticket_of_its_own(shared_server: Server) -> None:
+    """The second connection with one is refused, and the code for a credential that holds no more is documented."""
+    owner = shared_server.connect()
+    ticket = owner.call("ticket.issue")["ticket"]
+    guest = Client(shared_server.url, ticket)
+    assert status_of(shared_server.url, Authorization=f"Bearer {ticket}") == 401
+    connection = http.client.HTTPConnection(urlsplit(shared_server.url).netloc, timeout=PATIENCE)
+    connection.request("POST", "/login", json.dumps({"ticket": owner.call("ticket.issue")["ticket"]}))
+    assert connection.getresponse().status == 401, "one that connects signs nobody in"
+    connection.close()
+    document = owner.call("rpc.discover")["document"]
+    assert 4501 in {row["code"] for row in document["x-close-codes"]}
+    for each in (owner, guest):
+        each.close()
+
+
+async def test_auth_08_a_loopback_address_is_no_credential() -> None:
+    """From this machine: without a token, and with one from a page of somebody else."""
+    async with stage() as on:
+        assert (await (await on.raw()).upgrade(token=None))[0] == 401
+        assert (await (await on.raw()).upgrade(Origin="http://evil.example"))[0] == 403
+        assert (await (await on.raw()).upgrade(Origin="null"))[0] == 403
+
+
+async def test_auth_09_another_port_of_this_machine_is_a_foreign_page() -> None:
+    """A development server on the next port, and the page of this server."""
+    async with stage() as on:
+        for foreign in ("http://localhost:9999", "http://127.0.0.1:9999", "http://localhost"):
+            assert (await (await on.raw()).upgrade(Origin=foreign))[0] == 403
+        assert (await (await on.raw()).upgrade(Origin=f"http://localhost:{on.port}"))[0] == 101
 
 
 def test_auth_10_a_token_for_one_profile_opens_no_other_by_its_path(shared_server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from hermes_ws.contract.catalog import METHODS
 from tests.e2e.gateway_client import Refused
@@ -35,6 +36,29 @@ def test_skew_02_it_is_documented_that_silence_means_no_questions(shared_server:
     document = client.call("rpc.discover")["document"]
     assert doc in json.dumps(document)
     client.close()
+
+
+def test_skew_03_what_a_client_does_not_know_it_is_not_sent(shared_server: Server) -> None:
+    """It takes one kind of question and no event of one type; it is sent neither another kind nor that type."""
+    client = shared_server.connect(server_requests=["approval", "kind.of.tomorrow"], opt_out=["sessions.changed"])
+    session = client.call("session.create", profile="second")["session_id"]
+    client.finished(client.submit(session, "/do ask Which?")["admission_id"])
+    assert client.questions == []
+    assert "sessions.changed" not in {event["type"] for event in client.events}
+    client.close()
+
+
+@pytest.mark.parametrize("major", [0, 2])
+def test_skew_05_another_version_is_refused_in_both_directions(shared_server: Server, major: int) -> None:
+    """An older client and a newer one learn what is spoken here, and are not to come back as they are."""
+    client = shared_server.connect(negotiate=False)
+    with pytest.raises(Refused) as refused:
+        client.call("client.capabilities", client={"name": "tests"}, protocol={"major": major, "minor": 0})
+    assert (refused.value.code, refused.value.data["supported"]) == (4426, [{"major": 1, "minor": 0}])
+    with pytest.raises(ConnectionClosed) as closed:
+        client.pump()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4526
 
 
 @pytest.mark.parametrize("method", ["clarify.lock", "setup.ready", "session.activate"])

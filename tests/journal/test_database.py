@@ -69,6 +69,7 @@ async def test_a_thread_that_is_not_there_takes_no_events(journal: Database) -> 
 
 
 async def test_a_payload_that_fits_into_no_frame_is_refused(journal: Database) -> None:
+    """Case FRAME-05: it is refused where it is made, so that none is resent for ever."""
     with pytest.raises(LimitReached, match="is the most"):
         await journal.transact(say("x" * transaction.PAYLOAD_BYTES))
     await journal.transact(say("x" * (transaction.PAYLOAD_BYTES - 100)))
