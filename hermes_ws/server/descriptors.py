@@ -1,8 +1,8 @@
 """How many connections the descriptors of this process have room for.
 
-A socket takes one descriptor. So do the files and pipes that the server needs for what its clients ask, and a server
-whose clients took the last one could serve none of them. So connections end a good deal below the limit: whoever comes
-then is told that there is no room, while all others go on.
+A socket takes one descriptor, an encrypted one takes three. The files and pipes that the server needs for what its
+clients ask take others, and a server whose clients took the last one could serve none of them. So connections end a
+good deal below the limit: whoever comes then is told that there is no room, while all others go on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import Final
 
 RESERVED: Final = 1024
 """Descriptors kept for what is no connection: with 64 profiles open, 15 each for their store and their warden."""
+
+ENCRYPTED: Final = 3
+"""Descriptors of a connection that this server encrypts: its own, and the pair between it and what is behind."""
 
 LEAST: Final = 64
 """Connections that are let in however low the limit is: somebody must be able to say what is wrong."""
@@ -33,7 +36,7 @@ def raise_limit() -> int:
     return wanted
 
 
-def room_for(limit: int, configured: int | None) -> int:
+def room_for(limit: int, configured: int | None, *, encrypted: bool = False) -> int:
     """Connections at once: what is configured, and never so many that they take what the server itself needs."""
-    room = max(limit - RESERVED, limit // 2, LEAST)
+    room = max(max(limit - RESERVED, limit // 2) // (ENCRYPTED if encrypted else 1), LEAST)
     return room if configured is None else min(configured, room)

@@ -194,7 +194,9 @@ async def _listen(
             frame_bytes=config.limits.frame_bytes,
             send_deadline=config.limits.send_deadline_s,
             ping_every=config.limits.ping_s,
-            connections=descriptors.room_for(descriptors.raise_limit(), config.limits.connections),
+            connections=descriptors.room_for(
+                descriptors.raise_limit(), config.limits.connections, encrypted=tls is not None
+            ),
         ),
         lateness=Lateness(),
         own_name=host.own_name,

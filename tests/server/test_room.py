@@ -139,11 +139,20 @@ async def test_a_process_that_really_has_no_descriptor_left_recovers_when_one_is
 
 
 @pytest.mark.parametrize(
-    ("limit", "configured", "room"),
-    [(20_000, None, 18_976), (1024, None, 512), (100, None, 64), (20_000, 50, 50), (1024, 10_000, 512)],
+    ("limit", "configured", "room", "encrypted"),
+    [
+        (20_000, None, 18_976, 6325),
+        (1024, None, 512, 170),
+        (100, None, 64, 64),
+        (20_000, 50, 50, 50),
+        (1024, 10_000, 512, 170),
+    ],
 )
-def test_connections_leave_descriptors_for_everything_else(limit: int, configured: int | None, room: int) -> None:
+def test_connections_leave_descriptors_for_everything_else(
+    limit: int, configured: int | None, room: int, encrypted: int
+) -> None:
     assert descriptors.room_for(limit, configured) == room
+    assert descriptors.room_for(limit, configured, encrypted=True) == encrypted
 
 
 def test_what_the_system_grants_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
