@@ -302,12 +302,18 @@ def _show_fields(answer: Result, line: Callable[[str], None]) -> None:
     from hermes_ws.cli.sanitise import harmless
 
     for name, value in answer.model_dump(mode="json").items():
-        if value not in (None, [], {}):
+        if isinstance(value, dict):
+            line(harmless(f"{name}:"))
+            for key, held in cast("dict[str, object]", value).items():
+                line(harmless(f"  {key}: {_listed(held)}"))
+        elif value not in (None, []):
             line(harmless(f"{name}: {_listed(value)}"))
 
 
 def _listed(value: object) -> str:
-    return ", ".join(str(each) for each in cast("list[object]", value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(_listed(each) for each in cast("list[object]", value)) or "-"
+    return "-" if value is None else ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def _given(**values: object) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hermes_ws.agent.tools.registry import check_toolsets
 from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.methods.sessions import (
     SESSION_CLOSE,
@@ -38,6 +39,7 @@ MAIN = "main"
 async def create(call: ProfileCall, params: CreateParams) -> Created:
     """Make the session; a repeated `request_id` answers with the one that it made."""
     await check_directory(call, SESSION_CREATE, params.cwd)
+    check_toolsets(params.toolsets or (), call.runtime.scope.config.mcp_servers)
     session, created = await call.runtime.sessions.create(params, call.principal.name)
     if params.subscribe:
         thread = await session.thread(MAIN)

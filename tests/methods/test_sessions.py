@@ -172,3 +172,15 @@ def test_what_was_said_is_read_back_page_by_page(client: Client, session: str) -
     with pytest.raises(Refused) as refused:
         client.call("thread.messages", session_id=session, before="msg-of-nobody")
     assert refused.value.type == "not_found"
+
+
+def test_a_session_is_made_with_toolsets_that_exist_alone(client: Client) -> None:
+    """A misspelt one would be a session without tools, which looks like a model that will not use them."""
+    made = client.call("session.create", toolsets=["files", "mcp", "client"], subscribe=False)
+    known = client.call("session.info", session_id=made["session_id"])
+    assert known["launch"]["toolsets"] == ["files", "mcp", "client"]
+    for name in ("fiels", "mcp:nobody", ""):
+        with pytest.raises(Refused) as refused:
+            client.call("session.create", toolsets=["files", name])
+        assert (refused.value.type, refused.value.data["path"]) == ("invalid_params", "toolsets")
+        assert "files" in refused.value.data["hint"]

@@ -19,6 +19,7 @@ from hermes_ws.agent.tools.secret import REQUEST_CONNECTION, REQUEST_SECRET
 from hermes_ws.agent.tools.terminal import TERMINAL
 from hermes_ws.agent.tools.todo import PLAN
 from hermes_ws.agent.tools.tool import Tool
+from hermes_ws.contract.errors import InvalidParams
 
 _ALL: Final = (
     *(TERMINAL, PROCESS),
@@ -34,6 +35,22 @@ _ALL: Final = (
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({each.name: each for each in _ALL})
 
 TOOLSETS: Final[frozenset[str]] = frozenset(each.toolset for each in TOOLS.values())
+
+
+OFFERED: Final = ("mcp", "client")
+"""Toolsets whose tools come from elsewhere: of tool servers, and of clients."""
+
+
+def check_toolsets(names: Sequence[str], servers: Collection[str]) -> None:
+    """See that there is each of these toolsets, for a profile with these tool servers. Raises `InvalidParams`: a
+    misspelt one would be a session without tools, which looks like a model that will not use them.
+    """
+    known = (*sorted(TOOLSETS), *OFFERED, *(f"mcp:{each}" for each in sorted(servers)))
+    for name in names:
+        if name not in known:
+            raise InvalidParams(
+                f"There is no toolset {name[:100]!r}.", path="toolsets", hint=f"There are {', '.join(known)}."
+            )
 
 
 def enabled(
