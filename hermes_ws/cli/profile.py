@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hermes_ws.contract.methods.profile_life import (
         ProfileConfirmed,
         ProfileCreateParams,
+        ProfileDeleted,
         ProfileMade,
         ProfileRenamed,
     )
@@ -145,7 +146,7 @@ def delete(name: str, yes: bool, as_json: bool) -> None:
     agree(f"Remove the profile {name} with all its sessions, for good?", yes=yes)
     home = _home_here(name)
     build = partial(ProfileDeleteParams, profile=name, confirm=name)
-    _do(PROFILES_DELETE, build, _show_fields, as_json=as_json, after=partial(_gone_command, name, home))
+    _do(PROFILES_DELETE, build, _show_deleted, as_json=as_json, after=partial(_gone_command, name, home))
 
 
 @profile.command(epilog="\b\nExamples:\n  hermes-ws profile adopt copied")
@@ -296,6 +297,12 @@ def _moved_command(old: str, home: Path | None, answer: Result, surroundings: Su
     moved = cast("ProfileRenamed", answer)
     place = wrapper.selected(surroundings, moved.name, moved.id) if told else None
     return [*told, *(wrapper.write(surroundings, moved.name, place) if place is not None else [])]
+
+
+def _show_deleted(answer: Result, line: Callable[[str], None]) -> None:
+    from hermes_ws.cli.sanitise import harmless
+
+    line(f"The profile {harmless(cast('ProfileDeleted', answer).name)} is removed, with all that was in it.")
 
 
 def _show_fields(answer: Result, line: Callable[[str], None]) -> None:

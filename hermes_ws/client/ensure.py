@@ -170,7 +170,10 @@ def start(root: Path, environ: Mapping[str, str]) -> Started:
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         offset = os.fstat(descriptor).st_size
-        serve = (sys.executable, "-m", "hermes_ws.cli.main", "serve", "--port", "0", "--idle-exit", str(IDLE_EXIT))
+        serve = (
+            *(sys.executable, "-m", "hermes_ws.cli.main", "serve", "--port", "0", "--idle-exit", str(IDLE_EXIT)),
+            *("--announce", "json"),  # what it says goes into its log, where no link to log in with belongs
+        )
         # Through a shell for its cd alone: a server that outlives its terminal must not hold on to a directory there.
         pid = os.posix_spawn(
             SHELL,

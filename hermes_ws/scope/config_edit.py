@@ -62,7 +62,8 @@ def _checked(path: Path, key: str, value: JsonValue) -> tuple[bytes, ProfileConf
         reason = "; ".join(f"{each['key']}: {each['problem']}" if each["key"] else each["problem"] for each in told)
         places: list[JsonValue] = [{"path": _within(each["key"], key), "problem": each["problem"]} for each in told]
         place = _within(told[0]["key"], key) if told else "value"
-        message = f"The setting does not take that: {reason or problem.message}."
+        sentence = reason or problem.message
+        message = f"The setting does not take that: {sentence}{'' if sentence.endswith(('.', '?')) else '.'}"
         raise InvalidParams(message, path=place, problems=places) from None
 
 

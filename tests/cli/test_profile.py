@@ -53,6 +53,7 @@ def test_the_command_goes_where_its_profile_goes(run: Run, home: Path) -> None:
     assert not command_of(home, "work").exists()
     assert "-p office" in command_of(home, "office").read_text()
     deleted = run("profile", "delete", "office", "--yes")
+    assert deleted.stdout == "The profile office is removed, with all that was in it.\n"
     assert deleted.returncode == 0, deleted.stderr
     assert not command_of(home, "office").exists()
 

@@ -241,4 +241,7 @@ def test_a_server_that_was_started_by_need_ends_by_itself_one_day(root: Root) ->
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     assert words[words.index(b"serve") :][:5] == [b"serve", b"--port", b"0", b"--idle-exit", b"600"]
     assert os.getsid(pid) == pid, "it is no child of this terminal"
+    log = (root.path / "logs" / "serve.log").read_text()
+    assert "gateway.sock" in log
+    assert "ticket=" not in log, "nobody watches it: it hands out no link to log in with"
     assert os.readlink(f"/proc/{pid}/cwd") == "/", "it holds on to no directory"
