@@ -227,9 +227,13 @@ class Page {
   /** Markdown, rendered and made harmless by the server. @param {string} markdown */
   async render(markdown) {
     try {
-      const { html, styles } = await this.gateway.call("render.markdown", { text: markdown });
+      const { html, styles, dark_styles: dark } = await this.gateway.call("render.markdown", { text: markdown });
       // They are the same for every text; setting them makes the browser go through all that is shown.
-      if (styles !== this.styles) this.codeStyles.replaceSync((this.styles = styles));
+      if (styles !== this.styles) {
+        this.styles = styles;
+        const system = `@media (prefers-color-scheme: dark) { :root:not([data-theme="light"]) { ${dark} } }`;
+        this.codeStyles.replaceSync(`${styles}\n:root[data-theme="dark"] { ${dark} }\n${system}`);
+      }
       const parsed = new DOMParser().parseFromString(html, "text/html");
       const fragment = document.createDocumentFragment();
       fragment.append(...parsed.body.childNodes);

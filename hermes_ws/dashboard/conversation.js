@@ -10,6 +10,9 @@
  * @typedef {MessageItem | ReasoningItem | ToolItem | NoteItem} Item
  */
 
+/** Characters of its first words that a conversation without a title is called by. */
+const MOST_OPENING = 80;
+
 export class Conversation extends EventTarget {
   /** @param {string} sessionId @param {string} profile @param {string} [threadId] */
   constructor(sessionId, profile, threadId = "main") {
@@ -103,6 +106,12 @@ export class Conversation extends EventTarget {
     this.more = page.more;
     // What was here already stays as it is drawn, however much that is.
     this.changed(fresh);
+  }
+
+  /** The first words, where the beginning is here. */
+  opening() {
+    const first = this.more ? null : this.items.find((item) => item.kind === "message" && item.role === "user");
+    return first?.kind === "message" ? first.text.trim().split("\n", 1)[0].slice(0, MOST_OPENING) : "";
   }
 
   /** The message before which earlier ones are asked for. */

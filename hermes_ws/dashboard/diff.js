@@ -112,7 +112,7 @@ export function drawn(found, name) {
   return element(
     "figure.diff",
     {},
-    element("figcaption", {}, element("code", { dir: "ltr" }, name), changed && [" ", element("span.plus", {}, `+${count("new")}`), " ", element("span.minus", {}, `−${count("gone")}`)]),
+    element("figcaption", {}, element("code", { dir: "ltr" }, name), changed && [" ", element("span.plus", { dir: "ltr" }, `+${count("new")}`), " ", element("span.minus", { dir: "ltr" }, `−${count("gone")}`)]),
     element("pre", { tabindex: "0", dir: "ltr", "aria-label": `${text(changed ? "changesOf" : "contentOf")} ${name}` }, rows, found.length > MOST_SHOWN && "…"),
   );
 }

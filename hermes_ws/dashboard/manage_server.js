@@ -34,7 +34,7 @@ export async function serverTab({ gateway }) {
           [text("memoryOfServer"), bytes(told.memory_bytes)],
           [text("descriptors"), count(told.descriptors)],
           [text("threads"), count(told.threads)],
-        ].map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+        ].map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, value))),
       ),
       told.guard_tripped > 0 && element("p.warn", {}, text("guardTripped", { n: String(told.guard_tripped) })),
       element("h3", {}, text("profilesOpen")),
@@ -54,7 +54,7 @@ export async function serverTab({ gateway }) {
           ),
         ),
       ),
-      element("h3", {}, text("connected"), " ", element("span.soft", {}, text(gateway.rights.has("admin") ? "connectedAll" : "connectedOwn"))),
+      element("h3", {}, text("connectedNow"), " ", element("span.soft", {}, text(gateway.rights.has("admin") ? "connectedAll" : "connectedOwn"))),
       element(
         "div.wide-table",
         { tabindex: 0, role: "region", "aria-label": text("connections") },
@@ -76,12 +76,10 @@ export async function serverTab({ gateway }) {
   return [place];
 }
 
-/** Sessions that are named for a connection; of more, it is said how many. */
-const NAMED = 3;
-
 /** @param {import("../../clients/typescript/src/contract.ts").ConnectionRow} row */
 function connection({ principal, transport, client, since, profile, subscriptions }) {
   const followed = [...new Set(subscriptions.map((each) => `${each.profile} · ${each.session_id}`))];
+  const profiles = [...new Set(subscriptions.map((each) => each.profile))];
   return element(
     "tr",
     {},
@@ -89,6 +87,6 @@ function connection({ principal, transport, client, since, profile, subscription
     element("td", {}, text(`transport.${transport}`)),
     element("td", {}, client || "–"),
     element("td", {}, moment(since)),
-    element("td", { title: followed.join("\n") }, count(followed.length), followed.length > 0 && element("span.soft", {}, ` ${followed.slice(0, NAMED).join(", ")}${followed.length > NAMED ? " …" : ""}`)),
+    element("td", { title: followed.join("\n") }, count(followed.length), profiles.length > 0 && element("span.soft", {}, ` ${profiles.join(", ")}`)),
   );
 }

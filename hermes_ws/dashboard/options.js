@@ -11,7 +11,7 @@ export class Options {
     this.summary = element("summary", { "aria-label": text("model") });
     this.body = element("div.options", {});
     this.root = element("details.menu.model", {}, this.summary, this.body);
-    this.meter = element("p.meter", { "aria-label": text("consumed") });
+    this.meter = element("p.meter", { dir: "auto", "aria-label": text("consumed") });
     /** @type {{total_tokens: number, cost_usd: number | null} | null} */
     this.usage = null;
     this.root.addEventListener("toggle", () => this.root.hasAttribute("open") && pane.attempt(() => this.offer()));

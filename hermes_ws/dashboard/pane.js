@@ -145,7 +145,8 @@ export class Pane {
   draw() {
     const { info, execution, pending, threadId } = this.conversation;
     const running = execution !== null;
-    const title = info.title ?? text("untitled");
+    // Until it has a title it is called by its first words, as in the list.
+    const title = info.title ?? (this.conversation.opening() || text("untitled"));
     put(this.title, threadId === "main" ? title : `${title} › ${text("subagent")}`);
     this.root.classList.toggle("running", running);
     this.composer.stands(running);

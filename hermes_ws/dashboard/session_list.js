@@ -240,7 +240,7 @@ export class SessionList {
       element(`span.dot.${row.state}`, { role: "img", "aria-label": text(row.state) }),
       element("span.name", { dir: "auto" }, name),
       row.pinned && element("span.pinned", { role: "img", "aria-label": text("pinned") }, "★"),
-      element("span.meta", {}, this.grouping === "profile" ? when(row.updated_at) : row.profile),
+      element("span.meta", { dir: "auto" }, this.grouping === "profile" ? when(row.updated_at) : row.profile),
     );
     this.made.set(row.session_id, { said, made });
     return made;

@@ -73,7 +73,7 @@ export class ToolCall {
         element(`span.dot.${state}`, { role: "img", "aria-label": text(state) }),
         element("code.name", {}, item.name),
         element("span.gist", { dir: "auto" }, gist(item.arguments)),
-        item.duration !== null && element("span.duration", {}, duration(item.duration)),
+        item.duration !== null && element("span.duration", { dir: "ltr" }, duration(item.duration)),
       );
       this.said = said;
     }

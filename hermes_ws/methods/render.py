@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 import trio
 
@@ -13,6 +14,10 @@ from hermes_ws.scope.current import in_thread
 
 PREFIX: Final = "hl-"
 """What the classes of marked-up code begin with."""
+
+LIGHT: Final = "xcode"
+DARK: Final = "github-dark"
+"""Styles of the library for code; their words can be read on the grounds that the page has."""
 
 TAGS: Final = (
     *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"),
@@ -46,8 +51,13 @@ def render(text: str) -> Rendered:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
-    styles = cast("str", HtmlFormatter(classprefix=PREFIX).get_style_defs("pre"))  # pyright: ignore[reportUnknownMemberType]
-    return Rendered(html=html, styles=styles)
+    return Rendered(html=html, styles=_rules(HtmlFormatter, LIGHT), dark_styles=_rules(HtmlFormatter, DARK))
+
+
+def _rules(formatter: Callable[..., Any], style: str) -> str:
+    """Those for words of code alone: the ground is that of the page."""
+    made = cast("str", formatter(classprefix=PREFIX, style=style).get_style_defs("pre"))
+    return "\n".join(line for line in made.splitlines() if line.startswith(f"pre .{PREFIX}"))
 
 
 def _highlight(code: str, language: str, attributes: str) -> str:

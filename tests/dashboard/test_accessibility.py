@@ -35,8 +35,11 @@ def violations(page: Page) -> list[str]:
 def test_a_conversation_with_a_question_has_no_violation(visit: Visit, scheme: str) -> None:
     page = visit(color_scheme=scheme)
     start_session(page, "second")
-    say(page, "/do say Some **words**.\n/do run touch accessible")
+    code = ("```python", "# why", "@made", "def f(x: int) -> str: return f'{x!r}' + str(1.5) or None", "```")
+    spoken = "\n".join(f"/do say {line}" for line in ("Some **words**.", *code))
+    say(page, f"{spoken}\n/do run touch accessible")
     expect(page.locator(".question")).to_have_count(1)
+    expect(page.locator(".part.rendered pre [class^=hl-]")).not_to_have_count(0)
     assert violations(page) == []
     page.locator(".question").get_by_role("button", name="Deny").click()
     expect(page.locator(".question")).to_have_count(0)

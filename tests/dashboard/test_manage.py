@@ -405,7 +405,9 @@ def test_the_server_tells_its_health_and_its_connections_as_they_are(visit: Visi
     session = more[0].call("session.create", profile="second")["session_id"]
     rows = dialog.locator(".connections tbody tr")
     expect(rows).to_have_count(before + 2)
-    expect(rows.filter(has_text=session)).to_contain_text("WebSocket")
+    listening = rows.filter(has=page.locator(f"[title*='{session}']"))
+    expect(listening).to_contain_text("WebSocket")
+    expect(listening).to_contain_text("second")
     expect(rows.filter(has_text="dashboard")).not_to_have_count(0)
     for client in more:
         client.close()

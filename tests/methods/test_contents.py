@@ -78,7 +78,10 @@ def test_known_languages_are_marked_up_and_others_shown() -> None:
     rendered = render("```python\nprint('x')\n```\n\n```nonsense\n<b>\n```")
     assert '<span class="hl-' in rendered.html
     assert "&lt;b&gt;" in rendered.html
-    assert ".hl-" in rendered.styles
+    for rules in (rendered.styles, rendered.dark_styles):
+        assert ".hl-" in rules
+        assert "pre {" not in rules, "the ground is the page's own"
+    assert rendered.styles != rendered.dark_styles
 
 
 @pytest.mark.parametrize(

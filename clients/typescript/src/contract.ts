@@ -6,7 +6,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export const PROTOCOL = { major: 1, minor: 0 } as const;
 
 /** Identifies the exact contract that these types were made from; `gateway.ready` tells the server's. */
-export const CONTRACT_DIGEST = "4ba6f834db643b29";
+export const CONTRACT_DIGEST = "d7727d7eba1f5994";
 
 /** Why a connection was closed, and what to do then. */
 export const CLOSE_CODES = {
@@ -1589,10 +1589,11 @@ export interface RenderParams {
   text: string;
 }
 
-/** HTML that holds nothing active: no scripts, styles, frames, forms or event handlers. Code is marked up with classes; `styles` are the rules for them. */
+/** HTML that holds nothing active: no scripts, styles, frames, forms or event handlers. Code is marked up with classes; `styles` are the rules for them on a light ground, `dark_styles` those on a dark one. */
 export interface Rendered {
   html: string;
   styles: string;
+  dark_styles?: string;
 }
 
 /** A question that was sent to this connection needs no answer any more. */

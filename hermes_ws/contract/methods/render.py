@@ -19,10 +19,11 @@ class RenderParams(Params):
 
 class Rendered(Result):
     """HTML that holds nothing active: no scripts, styles, frames, forms or event handlers. Code is marked up with
-    classes; `styles` are the rules for them."""
+    classes; `styles` are the rules for them on a light ground, `dark_styles` those on a dark one."""
 
     html: str
     styles: str
+    dark_styles: str = ""
 
 
 RENDER_MARKDOWN = method(
