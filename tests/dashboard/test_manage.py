@@ -306,8 +306,8 @@ def test_a_profile_is_made_cloned_renamed_and_deleted_with_consent(visit: Visit,
 
 def test_instructions_are_read_and_changed_and_a_profile_goes_out_and_comes_in(visit: Visit, server: Server) -> None:
     page = visit()
-    (server.homes / "second" / "SOUL.md").write_text("Speak like a gardener.\n")
-    dialog = managing(page, "Profile", "second")
+    (server.homes / "default" / "SOUL.md").write_text("Speak like a gardener.\n")
+    dialog = managing(page, "Profile")
 
     def card(what: str) -> Locator:
         made = dialog.locator(f"details[data-more={what}]")
@@ -319,7 +319,7 @@ def test_instructions_are_read_and_changed_and_a_profile_goes_out_and_comes_in(v
     soul.get_by_label("Instructions").fill("Speak like a sailor.")
     soul.get_by_role("button", name="Save").click()
     expect(soul.get_by_role("status")).to_have_text("Saved.")
-    assert (server.homes / "second" / "SOUL.md").read_text() == "Speak like a sailor."
+    assert (server.homes / "default" / "SOUL.md").read_text() == "Speak like a sailor."
     out = card("exportWhat")
     out.get_by_label("secrets").check()
     out.get_by_role("button", name="Export").click()
@@ -339,7 +339,13 @@ def test_instructions_are_read_and_changed_and_a_profile_goes_out_and_comes_in(v
     back.get_by_role("button", name="Import").click()
     expect(back.get_by_role("status")).to_contain_text("brought is made")
     assert (server.homes / "brought" / "SOUL.md").read_text() == "Speak like a sailor."
-    assert "value-of-second-1234" in (server.homes / "brought" / ".env").read_text()
+    assert "value-of-default-1234" in (server.homes / "brought" / ".env").read_text()
+    managing(page, "Profile", "brought")
+    expect(dialog).to_contain_text("mcp_servers is off")
+    dialog.get_by_role("button", name="Switch them on").click()
+    expect(dialog.get_by_role("button", name="Switch them on")).to_have_count(0)
+    expect(dialog).not_to_contain_text("mcp_servers is off")
+    (server.homes / "default" / "SOUL.md").unlink()
     client = server.connect()
     client.call("profiles.delete", profile="brought", confirm="brought")
     client.close()
