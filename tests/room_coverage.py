@@ -1,7 +1,8 @@
 """How much of each room its tests go through, and how much they must: `make coverage`.
 
 It is not part of `make test`: measuring costs a quarter more of the processor, and what would be measured there says
-nothing of a room's own tests. All rooms take a quarter of an hour; one that was changed is measured by its name.
+nothing of a room's own tests. All rooms take a quarter of an hour; one that was changed is measured by its name. What
+else is run with this environment meanwhile is measured as well: run nothing else.
 
 Branches are counted. What a room's own tests prove alone is measured with these alone; a room whose tests speak to a
 served one from outside is measured in that process as well. A figure here only ever rises.
@@ -40,6 +41,8 @@ ROOMS: Mapping[str, Room] = MappingProxyType(
     }
 )
 
+ROOT = Path(__file__).parent.parent
+
 UNSEEN = ("if TYPE_CHECKING:", r"\.\.\.$", "assert_never")
 """Lines that never run: they are for those who read types."""
 
@@ -51,7 +54,7 @@ def measure(name: str) -> bool:
         config = Path(place) / "coverage.ini"
         excluded = "".join(f"\n    {each}" for each in UNSEEN)
         config.write_text(
-            f"[run]\nbranch = true\nsource = hermes_ws/{name}\ndata_file = {place}/data\nparallel = true\n"
+            f"[run]\nbranch = true\nsource = {ROOT}/hermes_ws/{name}\ndata_file = {place}/data\nparallel = true\n"
             f"disable_warnings = no-data-collected,module-not-imported\n[report]\nexclude_also ={excluded}\n"
         )
         with in_every_process(config):

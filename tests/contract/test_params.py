@@ -45,6 +45,7 @@ def test_parameters_tell_which_home_they_are_about(each: AnyMethod) -> None:
         ("session.create", {"source": "elsewhere"}, "source is one of"),
         ("session.create", {"base_url": "https://x.example"}, "api_key"),
         ("session.create", {"safe_mode": True, "cwd": "/"}, "safe_mode"),
+        ("session.create", {"if_missing": True}, "if_missing needs the title"),
         ("session.resume", {"session_id": "s-1", "latest": True}, "exactly one"),
         ("session.steer", {"session_id": "s-1", "execution_generation": 1, "text": " "}, "blank"),
     ],
