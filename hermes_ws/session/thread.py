@@ -237,8 +237,8 @@ class Thread:
 
     def _claim_ahead(self) -> Later[bool] | None:
         """The claim of an input that is about to be written, to be written right behind it: both wait for the disk
-        once. None where the queue is being worked off anyway. `wake` follows when the input is there."""
-        if self._working:
+        once. None where the queue is being worked off. `wake` follows when the input is there."""
+        if self._working and not self._resting:
             return None
         self.wake()
         if not self._working:
