@@ -169,6 +169,26 @@ async def test_a_file_is_written_whole() -> None:
     assert hands.files == {str(DIRECTORY / "a/b"): "z", "/x": ""}
 
 
+async def test_what_changes_in_a_file_that_is_replaced_is_told_without_secrets_and_within_bounds() -> None:
+    hands = HandsTwin()
+    assert (await run("write_file", hands, path="a", content="one\nhunter2hunter2\nend")).diff is None
+    diff = (await run("write_file", hands, path="a", content="one\ntwo\nend")).diff
+    assert diff is not None
+    assert "\n-«secret:PW»\n+two\n end\n" in diff
+    assert "hunter2" not in diff
+    added = (await run("write_file", hands, path="a", content="one\ntwo\nend\n")).diff
+    assert added is not None
+    assert added.endswith("-end\n\\ No newline at end of file\n+end\n")
+    long = "".join(f"line {number}\n" for number in range(3000))
+    cut = (await run("write_file", hands, path="a", content=long)).diff
+    assert cut is not None
+    assert 10_000 < len(cut) < 17_000
+    assert cut.endswith("\n")
+    hands.files[str(DIRECTORY / "b")] = b"\x00"
+    assert (await run("write_file", hands, path="b", content="text")).diff == ""
+    assert (await run("write_file", hands, path="a", content="x\n" * 5000)).diff == ""
+
+
 @pytest.mark.parametrize("path", ["~/x", "~root", "a\0b"])
 async def test_paths_are_taken_as_they_are_or_not_at_all(path: str) -> None:
     for name, more in (("read_file", {}), ("write_file", {"content": "x"})):

@@ -11,7 +11,7 @@ from pydantic import Field
 from hermes_ws.agent.deeds import ToolOutcome
 from hermes_ws.agent.tools.output import fit
 from hermes_ws.agent.tools.tool import Need, Subject, ToolContext, tool
-from hermes_ws.contract.errors import InvalidParams, NotFound, PermissionDenied
+from hermes_ws.contract.errors import HermesError, InvalidParams
 from hermes_ws.contract.model import Params
 
 READ_BYTES: Final = 2 * 1024 * 1024
@@ -107,7 +107,8 @@ async def _before(path: Path, context: ToolContext) -> str | None:
     """What the file holds, for the person to see what becomes of it; None where that cannot be shown."""
     try:
         read = await context.hands.read(path, offset=0, limit=COMPARED_BYTES)
-    except (NotFound, PermissionDenied):
+    except HermesError:
+        # Whatever the reason is, it does not keep the file from being written; what does is told by that.
         return None
     return context.redact(read.text) if read.text is not None and read.size <= COMPARED_BYTES else None
 
