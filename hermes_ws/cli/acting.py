@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from hermes_ws.cli.commands import IN_VIEW, Command, Discard, Edit, New, Say, Slash, Tools, Undo, Usage, Yolo, parse
 from hermes_ws.cli.mutating import Mutations
-from hermes_ws.cli.opening import UNKNOWN_METHOD, Opened, Wanted, made
+from hermes_ws.cli.opening import UNKNOWN_METHOD, Opened, Undecided, Wanted, made
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
 from hermes_ws.cli.view import View
@@ -137,7 +137,7 @@ class Acting:
             token = error.data.get("consent")
             if error.type == "consent_required" and isinstance(token, str) and consent is None:
                 self._consent = (line, token)
-                raise ClientError(error.message, hint="Type the same once more to agree.") from None
+                raise Undecided(error.message, hint="Type the same once more to agree.") from None
             raise
         except ValidationError:
             raise ClientError("That cannot be meant like that; /help shows how.") from None

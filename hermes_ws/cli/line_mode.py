@@ -17,7 +17,15 @@ from pydantic import ValidationError
 from hermes_ws.cli import exits
 from hermes_ws.cli.commands import HELP, Answer, Approve, Command, Help, Nothing, Quit, Say, Stop, Wrong, parse
 from hermes_ws.cli.locating import Where
-from hermes_ws.cli.opening import Opened, Wanted, newest_generation, open_session, resume_line, status_of
+from hermes_ws.cli.opening import (
+    Opened,
+    Undecided,
+    Wanted,
+    newest_generation,
+    open_session,
+    resume_line,
+    status_of,
+)
 from hermes_ws.cli.question_text import ANSWERABLE, Unanswerable, approval, clarification
 from hermes_ws.cli.sanitise import harmless
 from hermes_ws.cli.screen import Screen, Style
@@ -166,6 +174,9 @@ class LineMode:
             self._obeying = True
             try:
                 await self._obey(command, line.strip(), link, opened)
+            except Undecided as error:
+                self._err.line(harmless(error.message), Style.WARNING)
+                self._err.line(error.hint)
             except ClientError as error:
                 self._where.tell(self._err, error)
             finally:

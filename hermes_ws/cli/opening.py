@@ -49,6 +49,11 @@ class Refusal(ClientError):
     """What was asked for would change a session that may not be changed by this. Nothing was submitted."""
 
 
+@final
+class Undecided(ClientError):
+    """The server wants to be told once more before it does this. Nothing was done, and nothing went wrong."""
+
+
 def status_of(error: ClientError) -> int:
     """The exit status that tells of this error."""
     return exits.REFUSED if isinstance(error, Refusal) else exits.FAILED

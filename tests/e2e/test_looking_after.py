@@ -36,6 +36,7 @@ def test_a_conversation_is_edited_from_the_view(environment: dict[str, str]) -> 
         assert told in done.stdout, done.stdout
     assert done.stdout.count("first\n") >= 2, "it was answered anew"
     assert "Type the same once more to agree." in done.stderr
+    assert "Error: What was said" not in done.stderr, "to be asked is no error"
     assert "There is no command /nonsense." in done.stderr
     assert "There is no command /aprove. Did you mean /approve?" in done.stderr
     assert done.stderr.count("/help shows the commands of this view") == 2
