@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     sudo.chmod(0o755)
     homes = two_homes(place / "homes")
     write_home(homes / "careful", env={}, config="agent:\n  toolsets: [vault, plan]\n  max_turns: 2\n")
-    write_home(homes / "hurried", env={}, config="questions:\n  deadline_s: 5\n")
+    write_home(homes / "hurried", env={}, config="questions:\n  deadline_s: 8\n")
     write_home(homes / "trusted", env={}, config=OFF)
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment["PATH"] = f"{sudo.parent}:{environment['PATH']}"

@@ -147,6 +147,9 @@ def test_a_change_in_a_long_list_reads_its_beginning_and_not_all_of_it(visit: Vi
     # One that is far beyond what the list holds is found by its title.
     page.get_by_label("Search sessions").fill("number 0")
     last = page.locator(f"[data-session='{made[0]}']")
+    expect(last).to_be_visible()
+    page.get_by_label("Search sessions").fill("")
+    expect(last).to_have_count(0)
     while not last.count():
         before = page.locator(".groups").evaluate(
             "body => { body.scrollTop = body.scrollHeight; return body.scrollHeight; }"
