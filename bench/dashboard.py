@@ -19,7 +19,7 @@ from bench.figure import Figure
 from bench.load import Peer
 from bench.serve import Served, server_over, started_server
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 
