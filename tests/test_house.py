@@ -118,6 +118,15 @@ def test_a_file_is_short_enough_to_read(path: Path) -> None:
         assert lines <= 400, "split it, or list it with the reason why it reads better whole"
 
 
+def test_tests_measurements_and_pages_are_short_enough_too() -> None:
+    files = [each for part in ("tests", "bench", "docs") for each in (ROOT / part).rglob("*.py")]
+    files += (ROOT / "hermes_ws" / "dashboard").glob("*.js")
+    lengths = {each.relative_to(ROOT).as_posix(): len(each.read_text("utf-8").splitlines()) for each in files}
+    assert {name for name, lines in lengths.items() if lines > 400} == {
+        "hermes_ws/dashboard/texts.js",  # every word of the page, so that it can be read in another language
+    }
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=place)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     text = ast.get_docstring(tree(path))
