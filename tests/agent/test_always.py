@@ -24,7 +24,8 @@ async def run(scene: Scene, *commands: str, policy: ApprovalPolicy | None = None
 async def test_always_writes_the_words_that_were_shown_before_the_rule_that_asked() -> None:
     book, rules = RuleBookTwin(), (rule("deny", command="git push --force"), rule("ask", command="git *"))
     scene = Scene(asker=AskerTwin(ALWAYS), rulebook=book)
-    await run(scene, "git push origin 'a b'", "git push origin 'a b' c", policy=ApprovalPolicy("ask", rules, True))
+    policy = ApprovalPolicy("ask", rules, True, git_programs="trusted")
+    await run(scene, "git push origin 'a b'", "git push origin 'a b' c", policy=policy)
     [question] = scene.asker.approvals
     assert question.choices == ["once", "session", "always", "deny"]
     assert "For the session or always: every command that begins with `git push origin 'a b'`." in question.description
