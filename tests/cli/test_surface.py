@@ -85,6 +85,10 @@ def _lines(text: str) -> Iterator[str]:
         yield found.group(1)
 
 
+MADE_OF_HELP = ROOT / "docs" / "reference" / "command-line.md"
+"""What commands say of themselves, with placeholders where their names would stand."""
+
+
 def _texts() -> Iterator[tuple[str, str]]:
     """Every text that a person may read a command in: strings of the package, its page, and the documentation."""
     for file in sorted((ROOT / "hermes_ws").rglob("*.py")):
@@ -95,7 +99,7 @@ def _texts() -> Iterator[tuple[str, str]]:
                 parts = [each.value if isinstance(each, ast.Constant) else "X" for each in node.values]
                 yield file.relative_to(ROOT).as_posix(), "".join(map(str, parts))
     for pattern in ("docs/**/*.md", "README.md", "CHANGELOG.md", "hermes_ws/dashboard/**/*.js"):
-        for file in sorted(ROOT.glob(pattern)):
+        for file in sorted(set(ROOT.glob(pattern)) - {MADE_OF_HELP}):
             yield file.relative_to(ROOT).as_posix(), file.read_text("utf-8")
 
 
