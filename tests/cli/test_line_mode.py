@@ -27,7 +27,8 @@ class Conversation:
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 40))
         self.process = subprocess.Popen(
-            [*COMMAND, "chat", *arguments],
+            # Tests that run in the background ignore the keyboard's interrupt, and so would all that they start.
+            ["env", "--default-signal=INT", *COMMAND, "chat", *arguments],
             env=environment(home, TERM="xterm", **more),
             stdin=slave,
             stdout=slave,
