@@ -87,8 +87,8 @@ async def test_steering_is_never_aimed_at_another_execution(runtime: ProfileRunt
 
 async def test_what_an_interrupted_execution_did_not_take_is_cancelled_with_it(runtime: ProfileRuntime) -> None:
     session, thread, viewer = await new_session(runtime)
-    await say(thread, "/do wait 1000", "one")
-    await viewer.until("execution.started")
+    await say(thread, "/do say begun\n/do wait 1000", "one")
+    await viewer.until("message.delta")  # its first step is under way, and has taken what there was to hear
     assert (await steer(thread, 1, "too late")).outcome == "accepted"
     queued = await viewer.until("execution.queued", text="too late")
     thread.interrupt(1)
