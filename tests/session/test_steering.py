@@ -139,8 +139,8 @@ async def test_an_input_of_mode_steer_is_taken_once_however_often_it_is_sent(
 
 async def test_an_input_of_mode_steer_that_an_interrupt_left_runs_in_its_turn(runtime: ProfileRuntime) -> None:
     session, thread, viewer = await new_session(runtime)
-    await say(thread, "/do wait 1000", "one")
-    await viewer.until("execution.started")
+    await say(thread, "/do say begun\n/do wait 1000", "one")
+    await viewer.until("message.delta")
     await say(thread, "/do say afterwards", "two", mode="steer")
     thread.interrupt(1)
     await viewer.until("execution.finished", outcome="interrupted")
