@@ -24,20 +24,16 @@ from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import load_scope
 from hermes_ws.scope.secrets import Secrets
 from hermes_ws.session.ports import Counted
-from tests.session.house import House, People, eventually, new_session, say
+from tests.session.house import House, eventually, new_session, say
 
 A, B = ProfileName("default"), ProfileName("work")
 AUTO = "approvals:\n  mode: auto\n"
 
 
 @pytest.fixture
-def house(tmp_path: Path, people: People) -> House:
-    root = tmp_path / "homes"
-    root.mkdir(mode=0o700)
-    made = House(root, people)
-    made.home("default")
-    made.home("work")
-    return made
+def house(house: House) -> House:
+    house.home("work")
+    return house
 
 
 async def output_of(house: House, name: ProfileName, command: str) -> str:

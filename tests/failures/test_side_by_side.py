@@ -17,7 +17,7 @@ from hermes_ws.hosting.host import Host
 from hermes_ws.journal.search import search
 from hermes_ws.scope.identity import ProfileName
 from hermes_ws.scope.profile_scope import ProfileScope
-from tests.session.house import House, People, eventually, new_session, say
+from tests.session.house import House, eventually, new_session, say
 
 A, B = ProfileName("default"), ProfileName("work")
 
@@ -46,13 +46,9 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def house(tmp_path: Path, people: People) -> House:
-    root = tmp_path / "homes"
-    root.mkdir(mode=0o700)
-    made = House(root, people)
-    made.home("default")
-    made.home("work")
-    return made
+def house(house: House) -> House:
+    house.home("work")
+    return house
 
 
 @pytest.fixture
